@@ -3,6 +3,7 @@
  *
  * A ticket is used again only after 2^31 others. A wait keeps the event loop alive.
  */
+import { effects } from '../base/index.ts'
 import { Mail } from '../native/index.ts'
 import { thisBridge } from './bridge.ts'
 
@@ -29,7 +30,9 @@ export class Waits {
 
   /** Call `listener` with each fact about the ticket, until `forget`. */
   listen(ticket: number, listener: TicketListener): void {
-    this.#listeners.set(ticket, listener)
+    const seeded = effects.seeded?.()
+    const received: TicketListener = (fact) => seeded?.deliver('a grant', () => listener(fact))
+    this.#listeners.set(ticket, seeded === undefined ? listener : received)
   }
 
   forget(ticket: number): void {

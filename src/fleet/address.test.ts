@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { generator, seeds } from './engine/memory/simulation.test.support.ts'
+import { generator, seeds } from '../base/index.ts'
 import { addressOf, identified } from './address.ts'
 
 const none = { user: undefined, password: undefined, token: undefined }

@@ -8,6 +8,7 @@ import type { Engine } from './engine/engine.ts'
 
 export type { Fleet } from './connect.ts'
 export { certainly } from './certainly.ts'
+export type { Faults, Simulation } from './engine/memory/simulation.ts'
 export type { Engine, Entry, KeyValue, Lease, Queue } from './engine/engine.ts'
 export { runsQueueName } from './overview.ts'
 export { hasCode, mayPass } from './errors.ts'
@@ -18,3 +19,9 @@ export { errorFrame } from './worker/task.ts'
 /** The engine in a file, which is loaded with the first one. */
 export const sqliteEngine = async (file: string): Promise<Engine> =>
   (await import('./engine/sqlite/sqlite.ts')).sqliteEngine(file)
+
+/** The network of simulations, and the connections over it, which are loaded with the first one. */
+export const simulated = async () => ({
+  Fleet: (await import('./connect.ts')).Fleet,
+  Simulation: (await import('./engine/memory/simulation.ts')).Simulation,
+})

@@ -3,7 +3,7 @@
  *
  * `offer` and `poll` never wait; `put` and `take` do.
  */
-import { integer, optionsOf } from '../base/index.ts'
+import { effects, integer, optionsOf } from '../base/index.ts'
 import { Fact, Found, Given, Passed, Wait, thisWaits } from '../bridge/index.ts'
 import { native } from '../native/index.ts'
 import { registerHandle } from '../transport/internal.ts'
@@ -140,6 +140,8 @@ export class Channel<Value = unknown> {
    */
   async put(value: Value, options?: WaitOptions): Promise<void> {
     const wait = waitOf('channel.put()', options)
+    const seeded = effects.seeded?.()
+    if (seeded !== undefined) await seeded.step('channel.put()')
     const ticket = thisWaits().ticket()
     if (this.#put(value, ticket, Wait.mail) !== Passed.queued) return
     const fact = await turn(ticket, this.#handle.which, wait, () => this.#cancel(ticket))
@@ -233,6 +235,8 @@ export class Channel<Value = unknown> {
 
   async #next(options: WaitOptions | undefined): Promise<{ readonly value: Value } | undefined> {
     const wait = waitOf('channel.take()', options)
+    const seeded = effects.seeded?.()
+    if (seeded !== undefined) await seeded.step('channel.take()')
     const ticket = thisWaits().ticket()
     let taken = this.#take(ticket, Wait.mail)
     if (taken !== undefined || this.#status !== Passed.queued) return taken

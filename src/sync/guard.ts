@@ -4,7 +4,7 @@
  * The core grants permits in the order of the requests, and releases those of a thread that ends.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { isThenable, promiseOf } from '../base/index.ts'
+import { effects, isThenable, promiseOf } from '../base/index.ts'
 import { native } from '../native/index.ts'
 import { Acquire, Fact, Found, Given, thisWaits } from '../bridge/index.ts'
 import { SyncError, wrong } from './errors.ts'
@@ -65,6 +65,8 @@ export async function guard<R>(
 ): Promise<R> {
   checkBody(`${call}: the first argument`, fn)
   const wait = waitOf(call, options, known)
+  const seeded = effects.seeded?.()
+  if (seeded !== undefined) await seeded.step(call)
   const within = holding.getStore()
   const own = ownPermits(handle, within)
   if (own + amount > handle.amount) throw new SyncError('SYNC_DEADLOCK', handle.which)
@@ -76,13 +78,16 @@ export async function guard<R>(
     if (status === BUSY) throw new SyncError('SYNC_DEADLOCK', handle.which)
   } else status = native.semaphoreAcquire(handle.id, ticket, amount, false)
   if (status === Acquire.queued) {
-    const fact = await turn(ticket, handle.which, wait, () => native.semaphoreCancel(handle.id, ticket) === 1)
+    const cancel = (): boolean => native.semaphoreCancel(handle.id, ticket) === 1
+    const fact = await turn(ticket, handle.which, wait, cancel, () => release(handle, ticket))
     status = fact === Fact.abandoned ? Acquire.abandoned : Acquire.granted
   }
   const here: Holding = { number: handle.number, amount, active: true, within }
+  const survived = seeded?.whenDead(() => release(handle, ticket))
   try {
     return await holding.run(here, fn, status === WAS_ABANDONED ? ABANDONED : FRESH)
   } finally {
+    survived?.()
     here.active = false
     release(handle, ticket)
   }

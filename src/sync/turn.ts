@@ -8,6 +8,7 @@ import {
   TIMER_MS_MAX,
   abortSignal,
   cores,
+  effects,
   milliseconds,
   ownOptions,
   threads,
@@ -51,12 +52,14 @@ const SLICE_MS = 10
 /**
  * Waits for the fact about `ticket`, which the core has just queued.
  * @param cancel Cancels the request; returns false if it has been granted.
+ * @param release Returns what has been granted to a task of a seeded run that has died.
  */
 export async function turn(
   ticket: number,
   which: SyncFacts,
   wait: CheckedWait | undefined,
   cancel: () => boolean,
+  release?: () => void,
 ): Promise<number> {
   const waits = thisWaits()
   let fact = 0
@@ -72,6 +75,11 @@ export async function turn(
   })
   const timer = timeoutMs === undefined ? undefined : setTimeout(stop, timeoutMs)
   signal?.addEventListener('abort', stop, { once: true })
+  const survived = effects.seeded?.()?.whenDead(() => {
+    waits.forget(ticket)
+    waits.release()
+    if (!cancel()) release?.()
+  }, `a ${which.kind} ${which.name}`.trim())
   try {
     if (signal?.aborted !== true) await woken
     if (fact === 0) {
@@ -84,6 +92,7 @@ export async function turn(
     }
     return fact
   } finally {
+    survived?.()
     clearTimeout(timer)
     signal?.removeEventListener('abort', stop)
     waits.forget(ticket)

@@ -6,7 +6,7 @@
  * same seed makes the same run: what a seed has found it finds again. Only what fibers do is decided here;
  * real I/O inside a program runs as it likes. Internal: its form may change.
  */
-import { AssertionFailure } from '../../base/index.ts'
+import { AssertionFailure, generator } from '../../base/index.ts'
 import { dumpText } from '../core/dump.ts'
 import type { Exit } from '../core/exit.ts'
 import { type AnyBody, type FailureOf, type ValueOf, fork } from '../core/fork.ts'
@@ -34,12 +34,12 @@ class SeededScheduler extends Scheduler {
   readonly reported: LostFiberError[] = []
   readonly #ready: Ready[] = []
   readonly #later: (() => void)[] = []
+  readonly #next: () => number
   #nowMs = 0
-  #state: number
 
   constructor(seed: number) {
     super()
-    this.#state = seed | 0
+    this.#next = generator(seed)
   }
 
   override push(ready: Ready): void {
@@ -54,12 +54,8 @@ class SeededScheduler extends Scheduler {
     return this.#nowMs
   }
 
-  /** mulberry32: small, and good enough to choose with. */
   override random(): number {
-    this.#state = (this.#state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+    return this.#next()
   }
 
   override later(body: () => void): void {

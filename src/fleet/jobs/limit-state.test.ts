@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { generator } from '../engine/memory/simulation.test.support.ts'
+import { generator } from '../../base/index.ts'
 import { encode } from '../../transport/index.ts'
 import { written } from '../wire.ts'
 import {

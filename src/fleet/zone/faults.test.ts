@@ -11,7 +11,8 @@ import { decode, encode } from '../../transport/index.ts'
 import { ZoneError } from '../../zone/index.ts'
 import type { RemoteZone } from '../../zone/internal.ts'
 import { Fleet } from '../connect.ts'
-import { type Faults, Simulation, seeds } from '../engine/memory/simulation.test.support.ts'
+import { seeds } from '../../base/index.ts'
+import { type Faults, Simulation } from '../engine/memory/simulation.ts'
 import { FleetHost } from '../host/host.ts'
 
 const LOSES = { loss: 0.1, repeat: 0, delayMs: 40 }

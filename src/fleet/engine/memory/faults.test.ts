@@ -9,7 +9,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { FleetError } from '../../errors.ts'
 import type { Lease } from '../engine.ts'
-import { Simulation, seeds } from './simulation.test.support.ts'
+import { seeds } from '../../../base/index.ts'
+import { Simulation } from './simulation.ts'
 
 const SEEDS = seeds(150)
 const BAD = { loss: 0.2, repeat: 0.1, delayMs: 40 }

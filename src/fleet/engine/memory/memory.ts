@@ -2,7 +2,7 @@
  * The engine in memory: for tests, and for programs that have no server yet.
  *
  * Everything goes over a network: the plain one delivers all in order, soon and once, and that of tests
- * (simulation.test.support.ts) loses, delays and repeats.
+ * (simulation.ts) loses, delays and repeats.
  */
 import { TIMER_MS_MAX } from '../../../base/index.ts'
 import { FleetError, checkSize } from '../../errors.ts'
@@ -62,13 +62,23 @@ export class MemoryEngine implements Engine, Messages {
   readonly #ends = new Set<End>()
   #resolveEnded!: (reason: string) => void
   #isClosed = false
+  #isGone = false
 
-  /** @param client Its name on the network. @param closed Called once, when it is closed. */
-  constructor(broker: Broker, client: string, closed: () => void = () => {}) {
+  /**
+   * @param client Its name on the network.
+   * @param closed Called once, when it is closed.
+   * @param clock Of its process, if that is not the one of the network.
+   */
+  constructor(
+    broker: Broker,
+    client: string,
+    closed: () => void = () => {},
+    clock: Clock = broker.network.clock,
+  ) {
     this.#broker = broker
     this.#client = client
     this.#closed = closed
-    this.clock = broker.network.clock
+    this.clock = clock
     this.ended = new Promise((resolve) => (this.#resolveEnded = resolve))
   }
 
@@ -203,7 +213,7 @@ export class MemoryEngine implements Engine, Messages {
           const watched = values.watch(received, key === undefined ? from : 'now')
           const end = this.#kept(() => {
             watched()
-            if (!isOver) over?.(closedError())
+            if (!isOver && !this.#isGone) over?.(closedError())
           })
           return () => {
             isOver = true
@@ -244,6 +254,14 @@ export class MemoryEngine implements Engine, Messages {
     this.#resolveEnded('close() was called')
   }
 
+  /** As if its process were gone: what it has begun ends at the broker, and its own code does not notice. */
+  vanish(): void {
+    this.#isClosed = true
+    this.#isGone = true
+    for (const end of this.#ends) end()
+    this.#closed()
+  }
+
   #unconfirmed(write: () => void): void {
     if (this.#isClosed) return
     const { network } = this.#broker
@@ -261,7 +279,8 @@ export class MemoryEngine implements Engine, Messages {
     via: (work: () => void) => void = (now) => now(),
   ): Promise<Value> {
     const { network } = this.#broker
-    const { clock, confirmMs } = network
+    const { clock } = this
+    const { confirmMs } = network
     return new Promise((resolve, reject) => {
       if (this.#isClosed) return reject(closedError())
       const late = (): void => reject(new FleetError('FLEET_TIMEOUT', { operation, timeoutMs: confirmMs }))

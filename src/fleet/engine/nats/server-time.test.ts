@@ -8,7 +8,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Clock, End } from '../engine.ts'
-import { generator, seeds } from '../memory/simulation.test.support.ts'
+import { generator, seeds } from '../../../base/index.ts'
 import { ServerTime } from './server-time.ts'
 
 const MINUTE_MS = 60_000

@@ -3,8 +3,10 @@
  * and whose leaders may be alone: they accept writes, and never commit them.
  *
  * Nothing happens but events, each at a point of simulated time, in their order. Between two events the
- * thread's own promises settle, so the same seed has the same run. A run that fails names its seed.
+ * thread's own promises settle, so the same seed has the same run. A run that fails names its seed. The world of
+ * `corespun/test` has it on its own clock.
  */
+import { generator } from '../../../base/index.ts'
 import type { Clock } from '../engine.ts'
 import { Broker, type Network } from './broker.ts'
 import { MemoryEngine } from './memory.ts'
@@ -40,22 +42,23 @@ export class Simulation implements Network {
   readonly #events: Event[] = []
   #nowMs = 0
 
-  constructor(seed: number, faults: Faults) {
+  /** @param clock Whose time it is; its own, which {@link Simulation.run} moves, by default. */
+  constructor(seed: number, faults: Faults, clock?: Clock) {
     this.faults = faults
     this.random = generator(seed)
-    this.clock = { nowMs: () => this.#nowMs, after: (ms, run) => this.#after(ms, run) }
+    this.clock = clock ?? { nowMs: () => this.#nowMs, after: (ms, run) => this.#after(ms, run) }
     this.broker = new Broker(this)
   }
 
-  connect(name: string): MemoryEngine {
-    return new MemoryEngine(this.broker, name)
+  connect(name: string, clock?: Clock): MemoryEngine {
+    return new MemoryEngine(this.broker, name, undefined, clock)
   }
 
   carry(client: string, arrive: () => void): void {
     const { loss, repeat, delayMs } = this.faults
     const times = (this.random() < loss ? 0 : 1) + (this.random() < repeat ? 1 : 0)
     for (let time = 0; time < times; time++)
-      this.#after(this.random() * delayMs, () => {
+      this.clock.after(this.random() * delayMs, () => {
         if (!this.cut.has(client)) arrive()
       })
   }
@@ -73,7 +76,7 @@ export class Simulation implements Network {
   leaveAlone(client: string, ms: number): void {
     if (this.#accepted.has(client)) return
     this.#accepted.set(client, [])
-    this.#after(ms, () => {
+    this.clock.after(ms, () => {
       const accepted = this.#accepted.get(client)!
       this.#accepted.delete(client)
       if (this.random() < 0.5) for (const write of accepted) write()
@@ -110,31 +113,7 @@ export class Simulation implements Network {
   }
 }
 
-/**
- * Those that a test plays: 1 to `count`, or as many as CORESPUN_SEEDS names; CORESPUN_SEED names one alone.
- * @param partOf Which of them this run does; not asked for one that is named.
- */
-export function seeds(count: number, partOf = (all: number[]): number[] => all): number[] {
-  const { CORESPUN_SEED: one, CORESPUN_SEEDS: most = String(count) } = process.env
-  for (const text of [one ?? '1', most])
-    if (!/^[1-9]\d{0,8}$/.test(text))
-      throw new TypeError(`CORESPUN_SEED and CORESPUN_SEEDS must be 1 or more, received ${text}`)
-  if (one !== undefined) return [Number(one)]
-  return partOf(Array.from({ length: Number(most) }, (_, index) => index + 1))
-}
-
 /** The promises of this thread settle. */
 function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
-}
-
-/** Numbers from 0 to 1 that follow from a seed (mulberry32). */
-export function generator(seed: number): () => number {
-  let state = seed | 0
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
 }

@@ -1,0 +1,49 @@
+/**
+ * Numbers that follow from a seed, and which seeds a run of tests plays.
+ *
+ * One generator for all that is simulated: fibers, the network of fleets, and `corespun/test`. Where locks and
+ * channels wait, they ask here whether the code belongs to a seeded run; outside of a check that is one load.
+ */
+
+/** A task of a seeded run, as those who wait see it. */
+export interface Seeded {
+  /** Resolves when the task is chosen: others may run before. */
+  step(what: string): Promise<void>
+  /** Let `run` be called when the task is chosen. */
+  deliver(what: string, run: () => void): void
+  /**
+   * Call `run` if the task dies; what is returned forgets that.
+   * @param waitsFor What it waits for until then, as a report of a deadlock names it.
+   */
+  whenDead(run: () => void, waitsFor?: string): () => void
+}
+
+/** One object, so that compiled code has its address as a constant. */
+export const effects: {
+  /** The task whose code is running; absent while no check runs. */
+  seeded: (() => Seeded | undefined) | undefined
+} = { seeded: undefined }
+
+/**
+ * Those that a test plays: 1 to `count`, or as many as CORESPUN_SEEDS names; CORESPUN_SEED names one alone.
+ * @param partOf Which of them this run does; not asked for one that is named.
+ */
+export function seeds(count: number, partOf = (all: number[]): number[] => all): number[] {
+  const { CORESPUN_SEED: one, CORESPUN_SEEDS: most = String(count) } = process.env
+  for (const text of [one ?? '1', most])
+    if (!/^[1-9]\d{0,8}$/.test(text))
+      throw new TypeError(`CORESPUN_SEED and CORESPUN_SEEDS must be 1 or more, received ${text}`)
+  if (one !== undefined) return [Number(one)]
+  return partOf(Array.from({ length: Number(most) }, (_, index) => index + 1))
+}
+
+/** Numbers from 0 to 1 that follow from a seed (mulberry32). */
+export function generator(seed: number): () => number {
+  let state = seed | 0
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+}

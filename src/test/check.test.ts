@@ -1,0 +1,355 @@
+/**
+ * What a check promises: the same seed makes the same run, time and chance are its own, tasks die as processes
+ * do, and what no seed decides is refused.
+ */
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { test } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
+import { durable, pause, runs, step as runStep } from '../durable/index.ts'
+import { Schedule, all, fork, sleep as fiberSleep } from '../fiber/index.ts'
+import { Lock } from '../sync/index.ts'
+import { type CheckError, type Model, type World, check, exactlyOnce, linearizable } from './index.ts'
+
+type Found = CheckError<'CHECK_FAILED'>
+const failing = (options: object, body: (world: World) => unknown): Promise<Found> =>
+  check(options, body).then(
+    () => assert.fail('nothing is found'),
+    (error: Found) => error,
+  )
+
+test('a check that finds nothing counts its seeds and their schedules', async () => {
+  const { seeds, schedules, steps } = await check({ seeds: 30 }, async ({ spawn, step }) => {
+    const tasks = [1, 2, 3].map(() => spawn(() => step()))
+    for (const task of tasks) await task.join()
+  })
+  assert.equal(seeds, 30)
+  assert.ok(schedules > 5 && schedules <= 31)
+  assert.ok(steps > 300)
+})
+
+test('time, chance, timers and ids follow from the seed, and are real again behind it', async () => {
+  const told: unknown[][] = []
+  const before = [setTimeout, Date, Math.random]
+  for (const _ of [1, 2])
+    await check({ seeds: 3 }, async ({ now, id, random, sleep }) => {
+      const list: unknown[] = [Math.random(), random(), randomUUID(), crypto.randomUUID(), id()]
+      await wait(1000)
+      assert.equal(now(), Date.UTC(2026, 0, 1, 0, 0, 1))
+      assert.equal(new Date().getTime(), now())
+      assert.equal(new Date(5).getTime(), 5)
+      assert.match(Date(), /2026|2025/)
+      assert.ok(new Date() instanceof Date)
+      let ticks = 0
+      const interval = setInterval(() => void ticks++, 100)
+      await sleep(1050)
+      clearInterval(interval)
+      clearTimeout(setTimeout(() => assert.fail('cleared'), 1))
+      clearImmediate(setImmediate(() => assert.fail('cleared')))
+      const timer = setTimeout(() => void (ticks += 100), 5).unref().ref().refresh()
+      assert.equal(timer.hasRef(), true)
+      await sleep(3_600_000)
+      await new Promise((resolve) => setImmediate(resolve))
+      timer.close()
+      list.push(ticks, performance.now())
+      await assert.rejects(wait(1, 0, { signal: AbortSignal.abort('early') }), (error) => error === 'early')
+      told.push(list)
+    })
+  assert.equal(told.length, 8)
+  assert.deepEqual(told.slice(0, 4), told.slice(4))
+  assert.equal(new Set(told.map(String)).size, 4)
+  assert.equal(told[0][5], 110)
+  assert.deepEqual([setTimeout, Date, Math.random], before)
+  assert.ok(Date.now() > 0)
+})
+
+test('a seed that CORESPUN_SEED names is played alone', async () => {
+  process.env['CORESPUN_SEED'] = '77'
+  try {
+    const played: number[] = []
+    await check({ seeds: 10 }, ({ seed }) => void played.push(seed))
+    assert.deepEqual(played, [0, 77])
+  } finally {
+    delete process.env['CORESPUN_SEED']
+  }
+})
+
+test('each strategy finds a race, and the schedule is shortened to what it needs', async () => {
+  for (const strategy of ['random', 'pct', 'rounds'] as const) {
+    const { code, facts, cause } = await failing({ seeds: 2000, strategy }, async ({ spawn, step }) => {
+      let balance = 0
+      const add = async () => {
+        const read = balance
+        await step('think')
+        balance = read + 1
+      }
+      const noise = spawn(async () => {
+        for (let count = 0; count < 10; count++) await step('noise')
+      })
+      const tasks = [spawn(add), spawn(add)]
+      for (const task of [...tasks, noise]) await task.join()
+      assert.equal(balance, 2)
+    })
+    assert.equal(code, 'CHECK_FAILED')
+    assert.ok(facts.deviations <= 2, `${strategy}: ${facts.deviations}`)
+    assert.match(facts.story, /add #2: think {2}\(check\.test\.[jt]s:\d+\)/)
+    assert.match(facts.command, new RegExp(`CORESPUN_SEED=${facts.seed} node .*check\\.test`))
+    assert.ok(cause instanceof assert.AssertionError)
+  }
+})
+
+test('a deadlock names who waits for what, and a run that does not end who goes on', async () => {
+  const locks = await failing({ seeds: 500 }, async ({ spawn, lock }) => {
+    const [a, b] = [lock(), lock()]
+    const tasks = [spawn(() => a.guard(() => b.guard(() => {}))), spawn(() => b.guard(() => a.guard(() => {})))]
+    for (const task of tasks) await task.join()
+  })
+  assert.equal(locks.code, 'CHECK_DEADLOCK')
+  assert.match(locks.message, /task #1 waits for a lock[^]*task #2 waits for a lock/)
+  const stuck = await failing({ seeds: 1 }, () => new Promise(() => {}))
+  assert.match(stuck.message, /main waits for a promise that nobody settles/)
+  const endless = await failing({ seeds: 1, stepsMax: 200 }, async ({ step }) => {
+    for (;;) await step('again')
+  })
+  assert.equal(endless.code, 'CHECK_LIVELOCK')
+  assert.match(endless.message, /not ended after 200 steps[^]*main: again/)
+})
+
+test('what no seed decides is refused with its name and line', async () => {
+  const file = await failing({ seeds: 1 }, () => readFile(new URL(import.meta.url)))
+  assert.equal(file.code, 'CHECK_REAL')
+  assert.match(file.message, /FSREQPROMISE|FSREQCALLBACK|FILEHANDLE/)
+  const timer = await failing({ seeds: 1, mock: false }, () => new Promise((go) => setTimeout(go, 1)))
+  assert.match(timer.message, /a Timeout of Node at .*check\.test\.[jt]s:\d+/)
+  const seeds: number[] = []
+  const later = await failing({ seeds: 9 }, ({ seed }) =>
+    seeds.push(seed) && seed === 3 ? readFile(new URL(import.meta.url)) : undefined,
+  )
+  assert.equal(later.code, 'CHECK_REAL')
+})
+
+test('a program that is another one each time is told so', async () => {
+  let runs = 0
+  const found = await failing({ seeds: 5 }, async ({ step, seed }) => {
+    if (seed === 0) return
+    for (let count = 0; count < runs++; count++) await step()
+    throw new Error('always')
+  })
+  assert.equal(found.code, 'CHECK_NOT_REPEATED')
+})
+
+test('an error of a task that nobody joins is that of the run', async () => {
+  const found = await failing({ seeds: 1 }, async ({ spawn, sleep }) => {
+    spawn(() => Promise.reject(new RangeError('lost')))
+    await sleep(1)
+  })
+  assert.match(found.message, /lost/)
+  await check({ seeds: 1 }, async ({ spawn, step }) => {
+    const task = spawn(() => Promise.reject(new RangeError('joined')))
+    await step()
+    await assert.rejects(task.join(), RangeError)
+    await assert.rejects(task.join(), RangeError)
+  })
+})
+
+test('a task that is killed runs no more code, and its locks are released', async () => {
+  const named = Lock.create('of the test')
+  await check({ seeds: 200, stall: 0 }, async ({ spawn, kill, step, sleep, semaphore, channel }) => {
+    const log: string[] = []
+    const two = semaphore({ permits: 1 })
+    const box = channel<number>({ messagesMax: 1 })
+    const holder = spawn(async () => {
+      const child = spawn(async () => {
+        await sleep(1000)
+        log.push('child')
+      })
+      try {
+        await named.guard(() => two.guard(() => child.join()))
+      } finally {
+        log.push('finally')
+      }
+    }, 'holder')
+    const waiting = spawn(() => named.guard(() => {}), 'waiting')
+    const taking = spawn(() => box.take(), 'taking')
+    await step()
+    kill(holder)
+    kill(waiting)
+    kill(taking)
+    kill(taking)
+    await named.guard(() => two.guard(() => log.push('free')))
+    await assert.rejects(holder.join(), { code: 'CHECK_KILLED' })
+    await box.put(1)
+    assert.equal(await box.take(), 1)
+    await sleep(2000)
+    assert.deepEqual(log, ['free'])
+  })
+  assert.equal(await named.guard(() => 'free'), 'free')
+  named[Symbol.dispose]()
+})
+
+test('calls of a zone wait for its workers, get copies, and are lost with them', async () => {
+  await check({ seeds: 200 }, async ({ zone, step, spawn }) => {
+    const cpu = zone.create('cpu', { workers: 2 })
+    let most = 0
+    let running = 0
+    const work = async (item: { readonly n: number }) => {
+      most = Math.max(most, ++running)
+      await step()
+      running--
+      return { double: item.n * 2 }
+    }
+    assert.deepEqual(await cpu.map([{ n: 1 }, { n: 2 }, { n: 3 }], work), [{ double: 2 }, { double: 4 }, { double: 6 }])
+    assert.ok(most <= 2)
+    await assert.rejects(cpu.run(() => Promise.reject(new RangeError('its own'))), RangeError)
+    const call = spawn(() => cpu.execute(async () => new Promise(() => {})))
+    await step()
+    while (!cpu.killWorker()) await step()
+    await assert.rejects(call.join(), { code: 'WORKER_DIED' })
+    assert.equal(await cpu.run((a: number) => a + 1, 1), 2)
+  })
+  let died = 0
+  await check({ seeds: 100 }, async ({ zone, step }) => {
+    const weak = zone.create('weak', { workers: 1, deaths: 0.2 })
+    const slow = async () => (await step(), await step(), 'done')
+    const outcomes = await Promise.allSettled([weak.run(slow), weak.run(slow), weak.run(slow)])
+    died += outcomes.filter(({ status }) => status === 'rejected').length
+  })
+  assert.ok(died > 20 && died < 280)
+})
+
+test('fibers of a run are interleaved in its time', async () => {
+  const orders = new Set<string>()
+  await check({ seeds: 100 }, async ({ now }) => {
+    const begun = now()
+    const log: string[] = []
+    const slow = (name: string) =>
+      function* () {
+        yield* fiberSleep(1000)
+        log.push(name)
+      }
+    await fork(all([slow('a'), slow('b')])).join()
+    assert.equal(now() - begun, 1000)
+    orders.add(log.join())
+  })
+  assert.deepEqual([...orders].sort(), ['a,b', 'b,a'])
+})
+
+test('durable runs keep what they promise when their process dies and messages are lost', async () => {
+  let resumed = 0
+  const network = { loss: 0.03, repeat: 0.03, delayMs: 20 }
+  await check({ seeds: 20, network, stall: 0 }, async ({ connect, spawn, sleep, random }) => {
+    const charges: string[] = []
+    const order = durable('order', function* (cents: number) {
+      const payment = yield* runStep('charge', ({ key }) => void charges.push(key), [], {
+        retry: Schedule.spaced(20),
+      })
+      yield* pause(300)
+      return yield* runStep('ship', async () => `${cents} ${payment}`)
+    })
+    const open = { definitions: [order], leaseMs: 600 } as const
+    const worker = () =>
+      spawn(async () => {
+        await retried(() => runs(connect(), open))
+        await sleep(3_600_000)
+      }, 'worker')
+    const shop = await retried(() => runs(connect(), { ...open, runsMax: 0 }))
+    const first = worker()
+    const run = await retried(() => shop.start('order', 250, { key: 'a' }))
+    await sleep(random() * 400)
+    first.kill()
+    worker()
+    assert.equal(await retried(() => run.result({ timeoutMs: 60_000 })), '250 undefined')
+    const { steps, resumedCount } = await retried(() => run.state())
+    resumed += resumedCount
+    assert.equal(steps.filter(({ name }) => name === 'charge').length, 1)
+    assert.equal(new Set(charges).size, 1)
+  })
+  assert.ok(resumed > 5, String(resumed))
+})
+
+test('a task that is cut off reaches nobody until it is connected again', async () => {
+  await check({ seeds: 20 }, async ({ connect, spawn, cut, sleep }) => {
+    const other = spawn(async () => {
+      const kept = connect().store<number>('kept')
+      for (let count = 0; ; count++, await sleep(100)) await kept.set('count', count).catch(() => {})
+    }, 'other')
+    const kept = connect().store<number>('kept')
+    await sleep(1000)
+    const heal = cut(other)
+    await sleep(1000)
+    const before = await kept.get('count')
+    await sleep(3000)
+    assert.deepEqual(await kept.get('count'), before)
+    heal()
+    await sleep(3000)
+    assert.ok(Number((await kept.get('count'))?.value) > Number(before?.value))
+  })
+})
+
+const REGISTER: Model<number, number | 'read', number> = {
+  initial: 0,
+  next: (state, input, output) => {
+    if (input !== 'read') return [input]
+    return output === undefined || output === state ? [state] : []
+  },
+}
+
+test('a history of a register that is cached is not linearizable, that of one without is', async () => {
+  const body = (isCached: boolean) => async (world: World) => {
+    const { spawn, step, history, kill } = world
+    const register = history<number | 'read', number>()
+    let value = 0
+    const caches = [0, 0]
+    const write = (to: number, client: number) =>
+      register.call(to, async () => {
+        await step('write')
+        caches[client] = value = to
+        await step('answer')
+        return to
+      })
+    const read = (client: number) => register.call('read', () => (isCached ? caches[client] : value))
+    const client = (number: number) => async () => {
+      await write(number + 1, number)
+      await read(number)
+      await step()
+      await read(number)
+    }
+    const dying = spawn(() => write(9, 0), 'dying')
+    const tasks = [spawn(client(0), 'a'), spawn(client(1), 'b')]
+    await step()
+    kill(dying)
+    for (const task of tasks) await task.join()
+    await read(0)
+    linearizable(register, REGISTER)
+  }
+  const found = await failing({ seeds: 2000 }, body(true))
+  assert.match(found.message, /no order of these operations/)
+  await check({ seeds: 500 }, body(false))
+})
+
+test('effects are exactly those that are expected', () => {
+  exactlyOnce(['a', 'b'], ['b', 'a'])
+  assert.throws(() => exactlyOnce(['a', 'a', 'c'], ['a', 'b']), {
+    code: 'CHECK_HISTORY',
+    message: /a: 2 times\n {2}b: 0 times\n {2}c: not expected/,
+  })
+})
+
+test('options are checked, and a world is of its run alone', async () => {
+  await assert.rejects(check({ seeds: 0 }, () => {}), { code: 'CHECK_ARGUMENT' })
+  await assert.rejects(check({ network: { loss: 2 } }, () => {}), { code: 'CHECK_ARGUMENT' })
+  let left: World | undefined
+  await check({ seeds: 1 }, (world) => void (left = world))
+  await assert.rejects(left!.sleep(1), { code: 'CHECK_OUTSIDE' })
+  assert.throws(() => left!.random(), { code: 'CHECK_OUTSIDE' })
+})
+
+async function retried<Value>(fn: () => Promise<Value>): Promise<Value> {
+  for (;;)
+    try {
+      return await fn()
+    } catch (error) {
+      if ((error as { readonly code?: string }).code !== 'FLEET_TIMEOUT') throw error
+    }
+}

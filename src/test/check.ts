@@ -1,0 +1,206 @@
+/**
+ * Plays a program under many seeds, until one fails; that one is played again, shortened, and told.
+ *
+ * Seed 0 makes no choice: it counts the steps that strategies need to know, and finds what no seed decides.
+ * One check at a time has the thread.
+ */
+import { effects, messageOf, seeds } from '../base/index.ts'
+import { seedFibers } from './fibers.ts'
+import { CheckError, type CheckFacts } from './errors.ts'
+import { callerIn } from './frames.ts'
+import { mockGlobals } from './mock.ts'
+import { simulated } from '../fleet/internal.ts'
+import { SeededNetwork } from './network.ts'
+import { type CheckOptions, type Settings, checkOptions } from './options.ts'
+import { type Deviation, type Ending, Play, current } from './play.ts'
+import { type Real, watchReal } from './real.ts'
+import { shrink } from './shrink.ts'
+import { STRATEGIES, type Strategy, plain, replaying, strategyOf } from './strategies.ts'
+import { type World, worldOf } from './world.ts'
+
+/** What a check without a failure has played. */
+export interface Checked {
+  /** How many seeds were played. */
+  readonly seeds: number
+  /** How many of their schedules differ. */
+  readonly schedules: number
+  /** Steps of all runs. */
+  readonly steps: number
+}
+
+const STORY_LINES_MAX = 60
+let last: Promise<unknown> = Promise.resolve()
+
+/**
+ * Plays `body` under many seeds. Each decides who goes on at each wait, the time, random numbers, deaths and
+ * the network; the same seed makes the same run. Resolves when no run has failed.
+ * @param body Everything that a run needs is made in it. It fails when it throws, or a task does that nobody
+ *   joins; tasks that have not ended when it returns are ended.
+ * @throws {CheckError} `CHECK_FAILED`, `CHECK_DEADLOCK`, `CHECK_LIVELOCK`, `CHECK_REAL`, `CHECK_NOT_REPEATED`,
+ *   each with the seed and its story; `CHECK_ARGUMENT`.
+ * @throws TypeError for values of CORESPUN_SEED and CORESPUN_SEEDS that are no numbers.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { check } from 'corespun/test'
+ *
+ * const wrong = check({ seeds: 100 }, async ({ spawn, step }) => {
+ *   let balance = 0
+ *   const deposit = async () => {
+ *     const read = balance
+ *     await step()
+ *     balance = read + 1
+ *   }
+ *   const tellers = [spawn(deposit), spawn(deposit)]
+ *   for (const teller of tellers) await teller.join()
+ *   assert.equal(balance, 2)
+ * })
+ * await assert.rejects(wrong, { code: 'CHECK_FAILED' })
+ * ```
+ */
+export async function check(
+  options: CheckOptions,
+  body: (world: World) => unknown,
+): Promise<Checked> {
+  const settings = checkOptions(options)
+  const command = commandOf(new Error('here'))
+  const mine = last.then(() => new Search(settings, body, command).run())
+  last = mine.catch(() => {})
+  return mine
+}
+
+interface Run {
+  readonly seed: number
+  readonly play: Play
+  readonly ending: Ending
+}
+
+class Search {
+  readonly #settings: Settings
+  readonly #body: (world: World) => unknown
+  readonly #command: string
+  readonly #traces = new Set<number>()
+  #parts!: Awaited<ReturnType<typeof simulated>>
+  #steps = 0
+
+  constructor(settings: Settings, body: (world: World) => unknown, command: string) {
+    this.#settings = settings
+    this.#body = body
+    this.#command = command
+  }
+
+  async run(): Promise<Checked> {
+    this.#parts = await simulated()
+    effects.seeded = () => current.getStore()
+    const restore = this.#settings.mock ? mockGlobals() : () => {}
+    try {
+      return await this.#search()
+    } finally {
+      restore()
+      effects.seeded = undefined
+    }
+  }
+
+  async #search(): Promise<Checked> {
+    const all = seeds(this.#settings.seeds)
+    const isOne = process.env['CORESPUN_SEED'] !== undefined
+    const [first, real] = await watchReal(() => this.#play(0, plain, false))
+    if (real !== undefined) throw this.#refused(first, real)
+    if (first.ending.kind !== 'done' && !isOne) await this.#failed(first, plain)
+    for (const seed of all) {
+      const strategy = (): Strategy => this.#strategyOf(seed, first.play.steps)
+      const run = await this.#play(seed, strategy(), false)
+      if (run.ending.kind !== 'done') await this.#failed(run, strategy())
+    }
+    return { seeds: all.length, schedules: this.#traces.size, steps: this.#steps }
+  }
+
+  #strategyOf(seed: number, steps: number): Strategy {
+    const { strategy } = this.#settings
+    const name = strategy === 'mixed' ? STRATEGIES[seed % STRATEGIES.length] : strategy
+    return strategyOf(name, seed, Math.max(1, steps), this.#settings)
+  }
+
+  async #play(seed: number, strategy: Strategy, isTold: boolean): Promise<Run> {
+    const play = new Play({ seed, strategy, stepsMax: this.#settings.stepsMax, isTold })
+    const network = new SeededNetwork(play, this.#settings.network, this.#parts)
+    const restore = seedFibers(play)
+    try {
+      const ending = await play.run(() => this.#body(worldOf(play, network)))
+      this.#traces.add(play.trace)
+      this.#steps += play.steps
+      return { seed, play, ending }
+    } finally {
+      restore()
+    }
+  }
+
+  /** Play it again, shorten it, tell it. @throws {CheckError} always. */
+  async #failed(run: Run, strategy: Strategy): Promise<never> {
+    const { seed } = run
+    const [again, real] = await watchReal(() => this.#play(seed, strategy, false))
+    if (real !== undefined) throw this.#refused(again, real)
+    if (again.play.trace !== run.play.trace || kindOf(again.ending) !== kindOf(run.ending))
+      throw new CheckError('CHECK_NOT_REPEATED', {
+        ...this.#facts(again, run.play.trace),
+        reason: `seed ${seed} has made two different runs: the program reads what no seed decides`,
+      })
+    const kind = kindOf(run.ending)
+    const fails = async (deviations: readonly Deviation[]) => {
+      const { ending, play } = await this.#play(seed, replaying(deviations), false)
+      return kindOf(ending) === kind ? play.deviations : undefined
+    }
+    const shortest = await shrink(run.play.deviations, fails)
+    const told = await this.#play(seed, replaying(shortest), true)
+    throw errorOf(kindOf(told.ending) === kind ? told : again, (of) => this.#facts(of, run.play.trace))
+  }
+
+  #refused(run: Run, real: Real): CheckError {
+    const reason = `seed ${run.seed}: the program has made a ${real.resource} of Node at ${real.where || 'an ' +
+      'unknown line'}, which no seed decides; use what the world has, or keep it outside of check()`
+    return new CheckError('CHECK_REAL', { ...this.#facts(run, run.play.trace), ...real, reason })
+  }
+
+  #facts({ seed, play }: Run, trace: number): CheckFacts {
+    const { told } = play
+    const hidden = told.length - STORY_LINES_MAX
+    const lines = hidden > 0 ? [`  ... ${hidden} steps before`, ...told.slice(hidden)] : told
+    const command = seed === 0 ? this.#command : `CORESPUN_SEED=${seed} ${this.#command}`
+    return { seed, reason: '', story: lines.join('\n'), command, deviations: play.deviations.length, trace }
+  }
+}
+
+/** Runs that fail in the same way have the same. */
+function kindOf(ending: Ending): string {
+  if (ending.kind !== 'failed') return ending.kind
+  const { name, code } = Object(ending.error) as { readonly name?: unknown; readonly code?: unknown }
+  return `failed ${String(name)} ${String(code)}`
+}
+
+function errorOf(run: Run, factsOf: (run: Run) => CheckFacts): CheckError {
+  const { ending, seed } = run
+  const facts = factsOf(run)
+  const named = `seed ${seed}`
+  if (ending.kind === 'deadlock') {
+    const reason = `${named}: nothing can go on, and\n${ending.waits}`
+    return new CheckError('CHECK_DEADLOCK', { ...facts, reason })
+  }
+  if (ending.kind === 'livelock') {
+    const reason = `${named}: it has not ended after ${run.play.steps - 1} steps (stepsMax)\n${ending.waits}`
+    return new CheckError('CHECK_LIVELOCK', { ...facts, reason })
+  }
+  const cause = (ending as { readonly error: unknown }).error
+  const found = new CheckError('CHECK_FAILED', { ...facts, reason: `${named}: ${messageOf(cause)}` }, { cause })
+  // Test runners show the difference of these.
+  const { actual, expected, operator } = Object(cause) as Record<string, unknown>
+  return operator === undefined ? found : Object.assign(found, { actual, expected, operator })
+}
+
+/** How the caller's file is run again. */
+function commandOf(at: Error): string {
+  const [file] = callerIn(at)
+  if (process.env['VITEST'] !== undefined) return `npx vitest run ${file}`
+  if (process.env['JEST_WORKER_ID'] !== undefined) return `npx jest ${file}`
+  return process.env['NODE_TEST_CONTEXT'] === undefined ? `node ${file}` : `node --test ${file}`
+}

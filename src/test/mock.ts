@@ -1,0 +1,181 @@
+/**
+ * Timers, time, and random numbers of the platform, for the code of a run alone.
+ *
+ * Globals and modules of Node are replaced while a check runs; what is called outside of a run's tasks gets
+ * the real ones. The real ones return with the end of the check.
+ */
+import { type Actor, current } from './play.ts'
+
+type Any = (...args: never[]) => unknown
+
+/** What `setTimeout` and its kin return in a run. */
+class SeededTimer {
+  end = (): void => {}
+  readonly #begin: (timer: SeededTimer) => void
+
+  constructor(begin: (timer: SeededTimer) => void) {
+    this.#begin = begin
+    begin(this)
+  }
+  ref(): this {
+    return this
+  }
+  unref(): this {
+    return this
+  }
+  hasRef(): boolean {
+    return true
+  }
+  refresh(): this {
+    this.end()
+    this.#begin(this)
+    return this
+  }
+  close(): this {
+    this.end()
+    return this
+  }
+  [Symbol.dispose](): void {
+    this.end()
+  }
+}
+
+/** A timer of a task, which fires as often as it is to. */
+function timerOf(actor: Actor, what: string, ms: number, isRepeated: boolean, fn: () => unknown): SeededTimer {
+  const where = actor.play.where()
+  return new SeededTimer((timer) => {
+    const begin = (): void => {
+      let isOver = false
+      const fire = (): void => {
+        if (isOver) return
+        if (isRepeated) begin()
+        fn()
+      }
+      const end = actor.play.after(ms, () =>
+        actor.play.ready(actor, what, () => current.run(actor, fire), where),
+      )
+      timer.end = () => {
+        isOver = true
+        end()
+      }
+    }
+    begin()
+  })
+}
+
+/** A random UUID of a task. */
+export function uuidOf({ random }: Actor): string {
+  const hex = (count: number): string =>
+    Array.from({ length: count }, () => Math.floor(random() * 16).toString(16)).join('')
+  const variant = '89ab'[Math.floor(random() * 4)]
+  return `${hex(8)}-${hex(4)}-4${hex(3)}-${variant}${hex(3)}-${hex(12)}`
+}
+
+/** The time of day at which a run begins. */
+export const EPOCH_MS = Date.UTC(2026, 0, 1)
+
+/** Replace them all; what is returned undoes it. */
+export function mockGlobals(): () => void {
+  const undone: (() => void)[] = []
+  const put = (on: object, name: string, make: (real: Any) => unknown): void => {
+    const before = Object.getOwnPropertyDescriptor(on, name)
+    const value = make(Reflect.get(on, name) as Any)
+    const enumerable = before?.enumerable === true
+    Object.defineProperty(on, name, { value, writable: true, configurable: true, enumerable })
+    undone.push(() => {
+      if (before === undefined) Reflect.deleteProperty(on, name)
+      else Object.defineProperty(on, name, before)
+    })
+  }
+  /** A function of a run's tasks; others get the real one. */
+  const within = (on: object, name: string, seeded: (actor: Actor, ...args: never[]) => unknown): void =>
+    put(on, name, (real) => {
+      const replaced = function (this: unknown, ...args: never[]): unknown {
+        const actor = current.getStore()
+        return actor === undefined ? Reflect.apply(real, this, args) : seeded(actor, ...args)
+      }
+      return Object.assign(replaced, real)
+    })
+  mockTimers(within)
+  within(Math, 'random', ({ random }) => random())
+  within(performance, 'now', ({ play }) => play.nowMs())
+  within(globalThis.crypto, 'randomUUID', uuidOf)
+  within(process.getBuiltinModule('node:crypto'), 'randomUUID', uuidOf)
+  put(globalThis, 'Date', (real) => dateOf(real as unknown as DateConstructor))
+  const { syncBuiltinESMExports } = process.getBuiltinModule('node:module')
+  syncBuiltinESMExports()
+  return () => {
+    for (const undo of undone.reverse()) undo()
+    syncBuiltinESMExports()
+  }
+}
+
+type Within = (on: object, name: string, seeded: (actor: Actor, ...args: never[]) => unknown) => void
+
+function mockTimers(within: Within): void {
+  const promises = process.getBuiltinModule('node:timers/promises')
+  const timer =
+    (what: string, isRepeated: boolean) =>
+    (actor: Actor, fn: (...args: unknown[]) => unknown, ms?: number, ...args: unknown[]): SeededTimer =>
+      timerOf(actor, what, Math.max(1, Number(ms) || 1), isRepeated, () => fn(...args))
+  const clear =
+    (real: (timer: never) => void) =>
+    (_actor: Actor, timer: unknown): void => {
+      if (timer instanceof SeededTimer) timer.end()
+      else real(timer as never)
+    }
+  const immediate = (actor: Actor, fn: (...args: unknown[]) => unknown, ...args: unknown[]): SeededTimer => {
+    const made = new SeededTimer(() => {})
+    let isOver = false
+    made.end = () => {
+      isOver = true
+    }
+    const run = (): unknown => isOver || fn(...args)
+    actor.play.ready(actor, 'setImmediate()', () => current.run(actor, run))
+    return made
+  }
+  for (const on of [globalThis, process.getBuiltinModule('node:timers')]) {
+    const { clearTimeout, clearInterval, clearImmediate } = on
+    within(on, 'setTimeout', timer('setTimeout()', false) as never)
+    within(on, 'setInterval', timer('setInterval()', true) as never)
+    within(on, 'setImmediate', immediate as never)
+    within(on, 'clearTimeout', clear(clearTimeout) as never)
+    within(on, 'clearInterval', clear(clearInterval) as never)
+    within(on, 'clearImmediate', clear(clearImmediate) as never)
+  }
+  const later = (what: string) => (actor: Actor, ms: number, value: unknown, options: object | undefined) =>
+    sleepOf(actor, what, ms, value, options)
+  within(promises, 'setTimeout', later('setTimeout()') as never)
+  within(promises.scheduler, 'wait', ((actor: Actor, ms: number, options: object) =>
+    sleepOf(actor, 'scheduler.wait()', ms, undefined, options)) as never)
+  within(promises, 'setImmediate', ((actor: Actor, value: unknown, options: object) =>
+    sleepOf(actor, 'setImmediate()', 0, value, options)) as never)
+}
+
+/** Resolves with `value` when so much time has passed. */
+export function sleepOf<Value>(
+  actor: Actor,
+  what: string,
+  ms: number,
+  value: Value,
+  { signal }: { readonly signal?: AbortSignal } = {},
+): Promise<Value> {
+  const wait = actor.play.wait<Value>(actor, what)
+  if (signal?.aborted === true) wait.reject(signal.reason)
+  const end = actor.play.after(Math.max(0, Number(ms) || 0), () => wait.resolve(value))
+  signal?.addEventListener('abort', () => (end(), wait.reject(signal.reason)), { once: true })
+  return wait.promise
+}
+
+function dateOf(real: DateConstructor): DateConstructor {
+  const nowMs = (): number => {
+    const actor = current.getStore()
+    return actor === undefined ? real.now() : EPOCH_MS + Math.floor(actor.play.nowMs())
+  }
+  return new Proxy(real, {
+    construct: (target, args: unknown[], made) =>
+      Reflect.construct(target, args.length === 0 ? [nowMs()] : args, made) as object,
+    apply: () => new real(nowMs()).toString(),
+    get: (target, name) => (name === 'now' ? nowMs : Reflect.get(target, name)),
+  })
+}

@@ -1,0 +1,60 @@
+/**
+ * Connections of a run to one fleet: over a network that loses, delays and repeats as the seed decides.
+ */
+import type { Faults, Fleet, Simulation, simulated } from '../fleet/internal.ts'
+import { type Actor, type Play, current } from './play.ts'
+
+const VALUE_BYTES_MAX = 64 * 2 ** 20
+
+type Parts = Awaited<ReturnType<typeof simulated>>
+
+/** Where the connections of a run meet. */
+export class SeededNetwork {
+  readonly #play: Play
+  readonly #faults: Faults
+  readonly #owners = new Map<string, Actor>()
+  readonly #cut = new Set<Actor>()
+  readonly #parts: Parts
+  #simulation: Simulation | undefined
+
+  constructor(play: Play, faults: Faults, parts: Parts) {
+    this.#play = play
+    this.#faults = faults
+    this.#parts = parts
+  }
+
+  get #network(): Simulation {
+    if (this.#simulation !== undefined) return this.#simulation
+    const play = this.#play
+    const simulation = new this.#parts.Simulation(play.seed, this.#faults, play)
+    const carry = simulation.carry.bind(simulation)
+    // What arrives at a connection is handled by the task that has opened it, if that is alive.
+    simulation.carry = (client, arrive) => {
+      const owner = this.#owners.get(client)!
+      carry(client, () => {
+        if (!owner.isDead && !this.#cut.has(owner)) current.run(owner, arrive)
+      })
+    }
+    return (this.#simulation = simulation)
+  }
+
+  /** A connection of the task that calls; it ends with that. */
+  connect(): Fleet {
+    const actor = this.#play.actor('connect()')
+    const client = `${actor.name} ${this.#owners.size + 1}`
+    this.#owners.set(client, actor)
+    const play = this.#play
+    // Timers of a process end with it; those of the network do not.
+    const after = (ms: number, run: () => void) =>
+      play.after(ms, () => void (actor.isDead || current.run(actor, run)))
+    const engine = this.#network.connect(client, { nowMs: () => play.nowMs(), after })
+    actor.whenDead(() => engine.vanish())
+    return new this.#parts.Fleet(engine, VALUE_BYTES_MAX)
+  }
+
+  /** Nothing passes to and from the connections of a task until what is returned is called. */
+  cut(actor: Actor): () => void {
+    this.#cut.add(actor)
+    return () => void this.#cut.delete(actor)
+  }
+}

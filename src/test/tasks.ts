@@ -1,0 +1,75 @@
+/**
+ * Tasks of a run: code that is interleaved with others, waits for others, and can be killed.
+ */
+import { CheckError } from './errors.ts'
+import { Actor, type Play, type Wait, current } from './play.ts'
+
+/** What {@link World.spawn} returns. */
+export interface Spawned<Value = unknown> {
+  /** How stories call it. */
+  readonly name: string
+  /** Waits for its end. @throws what it throws; {@link CheckError} `CHECK_KILLED`. */
+  join(): Promise<Value>
+  /**
+   * Kills it at the wait that it has reached, as the end of a process does: none of its code runs any more,
+   * not even `finally`. Its locks are released, its connections close, and what it has spawned dies, too.
+   */
+  kill(): void
+}
+
+type Outcome<Value> = { readonly value: Value } | { readonly error: unknown }
+
+export class Job<Value> implements Spawned<Value> {
+  readonly name: string
+  readonly actor: Actor
+  readonly #play: Play
+  readonly #waits: Wait<Value>[] = []
+  #outcome: Outcome<Value> | undefined
+  #isJoined = false
+
+  /** @param parent Whose death is its own. */
+  constructor(play: Play, parent: Actor, name: string, fn: () => Value | Promise<Value>) {
+    this.#play = play
+    this.actor = new Actor(play, name, parent)
+    this.name = name
+    const settled = (outcome: Outcome<Value>): void => this.#settle(outcome)
+    const died = (): void => settled({ error: new CheckError('CHECK_KILLED', { task: name }) })
+    const survived = this.actor.whenDead(() => play.isOver || died())
+    const body = async (): Promise<void> => {
+      try {
+        settled({ value: await fn() })
+      } catch (error) {
+        if (!this.#isJoined && !this.actor.isDead) play.lost.set(this.actor, error)
+        settled({ error })
+      } finally {
+        survived()
+      }
+    }
+    play.ready(this.actor, 'begins', () => void current.run(this.actor, body))
+  }
+
+  join(): Promise<Value> {
+    const call = `${this.name}.join()`
+    const actor = this.#play.actor(call)
+    this.#isJoined = true
+    this.#play.lost.delete(this.actor)
+    const wait = this.#play.wait<Value>(actor, call)
+    if (this.#outcome === undefined) this.#waits.push(wait)
+    else tell(wait, this.#outcome)
+    return wait.promise
+  }
+
+  kill(): void {
+    this.#play.kill(this.actor)
+  }
+
+  #settle(outcome: Outcome<Value>): void {
+    this.#outcome ??= outcome
+    for (const wait of this.#waits.splice(0)) tell(wait, this.#outcome)
+  }
+}
+
+function tell<Value>(wait: Wait<Value>, outcome: Outcome<Value>): void {
+  if ('value' in outcome) wait.resolve(outcome.value)
+  else wait.reject(outcome.error)
+}
