@@ -59,10 +59,7 @@ let last: Promise<unknown> = Promise.resolve()
  * await assert.rejects(wrong, { code: 'CHECK_FAILED' })
  * ```
  */
-export async function check(
-  options: CheckOptions,
-  body: (world: World) => unknown,
-): Promise<Checked> {
+export async function check(options: CheckOptions, body: (world: World) => unknown): Promise<Checked> {
   const settings = checkOptions(options)
   const command = commandOf(new Error('here'))
   const mine = last.then(() => new Search(settings, body, command).run())
@@ -157,8 +154,9 @@ class Search {
   }
 
   #refused(run: Run, real: Real): CheckError {
-    const reason = `seed ${run.seed}: the program has made a ${real.resource} of Node at ${real.where || 'an ' +
-      'unknown line'}, which no seed decides; use what the world has, or keep it outside of check()`
+    const reason = `seed ${run.seed}: the program has made a ${real.resource} of Node at ${
+      real.where || 'an ' + 'unknown line'
+    }, which no seed decides; use what the world has, or keep it outside of check()`
     return new CheckError('CHECK_REAL', { ...this.#facts(run, run.play.trace), ...real, reason })
   }
 
@@ -191,7 +189,11 @@ function errorOf(run: Run, factsOf: (run: Run) => CheckFacts): CheckError {
     return new CheckError('CHECK_LIVELOCK', { ...facts, reason })
   }
   const cause = (ending as { readonly error: unknown }).error
-  const found = new CheckError('CHECK_FAILED', { ...facts, reason: `${named}: ${messageOf(cause)}` }, { cause })
+  const found = new CheckError(
+    'CHECK_FAILED',
+    { ...facts, reason: `${named}: ${messageOf(cause)}` },
+    { cause },
+  )
   // Test runners show the difference of these.
   const { actual, expected, operator } = Object(cause) as Record<string, unknown>
   return operator === undefined ? found : Object.assign(found, { actual, expected, operator })

@@ -3,7 +3,13 @@
  *
  * Each error of a run names its seed, so it can be played again.
  */
-import { type ArgumentFacts, CorespunError, type Sentences, argumentSentence, refuser } from '../base/index.ts'
+import {
+  type ArgumentFacts,
+  CorespunError,
+  type Sentences,
+  argumentSentence,
+  refuser,
+} from '../base/index.ts'
 
 /** What is known about a run that has failed. */
 export interface CheckFacts {
@@ -55,7 +61,8 @@ const SENTENCES: Sentences<CheckCodes> = {
   CHECK_NOT_REPEATED: found,
   CHECK_HISTORY: ({ reason, history }) => `${reason}\n${history}`,
   CHECK_KILLED: ({ task }) => `the task ${task} was killed`,
-  CHECK_OUTSIDE: ({ call }) => `${call} outside of its check(); call it in the callback, and in what that calls`,
+  CHECK_OUTSIDE: ({ call }) =>
+    `${call} outside of its check(); call it in the callback, and in what that calls`,
 }
 
 /**
@@ -70,9 +77,10 @@ const SENTENCES: Sentences<CheckCodes> = {
  * await assert.rejects(check({ seeds: 1 }, () => new Promise(() => {})), isStuck)
  * ```
  */
-export class CheckError<
-  Code extends keyof CheckCodes = keyof CheckCodes,
-> extends CorespunError<CheckCodes, Code> {
+export class CheckError<Code extends keyof CheckCodes = keyof CheckCodes> extends CorespunError<
+  CheckCodes,
+  Code
+> {
   /** @internal */
   static readonly sentences = SENTENCES
 }

@@ -41,7 +41,13 @@ class SeededTimer {
 }
 
 /** A timer of a task, which fires as often as it is to. */
-function timerOf(actor: Actor, what: string, ms: number, isRepeated: boolean, fn: () => unknown): SeededTimer {
+function timerOf(
+  actor: Actor,
+  what: string,
+  ms: number,
+  isRepeated: boolean,
+  fn: () => unknown,
+): SeededTimer {
   const where = actor.play.where()
   return new SeededTimer((timer) => {
     const begin = (): void => {

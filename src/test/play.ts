@@ -296,7 +296,10 @@ export class Play {
     if (ready.length === 0) return CLOCK
     if (hasTimers && this.#sinceTime >= STEPS_WITHOUT_TIME_MAX) return CLOCK
     const isTired = this.#inARow >= STEPS_IN_A_ROW_MAX
-    const plain = Math.max(0, ready.findIndex(({ actor }) => (actor === this.#last) !== isTired))
+    const plain = Math.max(
+      0,
+      ready.findIndex(({ actor }) => (actor === this.#last) !== isTired),
+    )
     if (isTired || (ready.length === 1 && !hasTimers)) return plain
     const index = this.#settings.strategy({ ready, plain, hasTimers, step: this.steps })
     if (index !== plain) this.deviations.push([this.steps, index === CLOCK ? 'clock' : ready[index].key])
@@ -311,7 +314,9 @@ export class Play {
 
   #tell(actor: Actor, what: string, where: string): void {
     if (!this.#settings.isTold) return
-    this.told.push(`${this.#nowMs.toFixed(0).padStart(6)} ms  ${labelOf(actor)}: ${what}${where && `  (${where})`}`)
+    this.told.push(
+      `${this.#nowMs.toFixed(0).padStart(6)} ms  ${labelOf(actor)}: ${what}${where && `  (${where})`}`,
+    )
   }
 
   /** Where the program has called, in a run that is told. */

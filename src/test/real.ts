@@ -8,7 +8,8 @@ import { FRAMES_MAX, callerIn } from './frames.ts'
 import { current } from './play.ts'
 
 /** What Node makes for promises, and for output that a test prints. */
-const HARMLESS = /^(?:PROMISE|TickObject|Microtask|AsyncResource|WRITEWRAP|TTYWRAP|PIPEWRAP|SIGNALWRAP|.*ALS.*)$/
+const HARMLESS =
+  /^(?:PROMISE|TickObject|Microtask|AsyncResource|WRITEWRAP|TTYWRAP|PIPEWRAP|SIGNALWRAP|.*ALS.*)$/
 
 export interface Real {
   /** As Node calls it: `TCPWRAP`, `FSREQPROMISE`, `Timeout`. */

@@ -13,7 +13,7 @@ export async function shrink(
 ): Promise<readonly Deviation[]> {
   let best = found
   let size = best.length
-  for (let runs = 0; size >= 1 && best.length > 0; ) {
+  for (let runs = 0; size >= 1 && best.length > 0;) {
     let isShorter = false
     for (let from = 0; from < best.length && runs < RUNS_MAX; runs++) {
       const shorter = await fails([...best.slice(0, from), ...best.slice(from + size)])

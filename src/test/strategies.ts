@@ -92,7 +92,7 @@ const pct: Maker = (below, random, steps, { depth }) => {
   }
   return ({ ready, step }) => {
     // A step without a choice passes a change on to the next that has one.
-    for (let at = changes.findIndex((change) => change <= step); at >= 0; ) {
+    for (let at = changes.findIndex((change) => change <= step); at >= 0;) {
       priorities.set(ready[highest(ready)].actor, changes.length - 1 - depth)
       changes.splice(at, 1)
       at = changes.findIndex((change) => change <= step)
