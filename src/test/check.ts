@@ -12,10 +12,10 @@ import { mockGlobals } from './mock.ts'
 import { simulated } from '../fleet/internal.ts'
 import { SeededNetwork } from './network.ts'
 import { type CheckOptions, type Settings, checkOptions } from './options.ts'
-import { type Deviation, type Ending, Play, current } from './play.ts'
+import { type Deviation, type Ending, Play, type Strategy, current } from './play.ts'
 import { type Real, watchReal } from './real.ts'
 import { shrink } from './shrink.ts'
-import { STRATEGIES, type Strategy, plain, replaying, strategyOf } from './strategies.ts'
+import { STRATEGIES, plain, replaying, strategyOf } from './strategies.ts'
 import { type World, worldOf } from './world.ts'
 
 /** What a check without a failure has played. */
@@ -155,7 +155,7 @@ class Search {
 
   #refused(run: Run, real: Real): CheckError {
     const reason = `seed ${run.seed}: the program has made a ${real.resource} of Node at ${
-      real.where || 'an ' + 'unknown line'
+      real.where || 'an unknown line'
     }, which no seed decides; use what the world has, or keep it outside of check()`
     return new CheckError('CHECK_REAL', { ...this.#facts(run, run.play.trace), ...real, reason })
   }

@@ -142,20 +142,22 @@ function mockTimers(within: Within): void {
   }
   for (const on of [globalThis, process.getBuiltinModule('node:timers')]) {
     const { clearTimeout, clearInterval, clearImmediate } = on
-    within(on, 'setTimeout', timer('setTimeout()', false) as never)
-    within(on, 'setInterval', timer('setInterval()', true) as never)
-    within(on, 'setImmediate', immediate as never)
-    within(on, 'clearTimeout', clear(clearTimeout) as never)
-    within(on, 'clearInterval', clear(clearInterval) as never)
-    within(on, 'clearImmediate', clear(clearImmediate) as never)
+    within(on, 'setTimeout', timer('setTimeout()', false))
+    within(on, 'setInterval', timer('setInterval()', true))
+    within(on, 'setImmediate', immediate)
+    within(on, 'clearTimeout', clear(clearTimeout))
+    within(on, 'clearInterval', clear(clearInterval))
+    within(on, 'clearImmediate', clear(clearImmediate))
   }
   const later = (what: string) => (actor: Actor, ms: number, value: unknown, options: object | undefined) =>
     sleepOf(actor, what, ms, value, options)
-  within(promises, 'setTimeout', later('setTimeout()') as never)
-  within(promises.scheduler, 'wait', ((actor: Actor, ms: number, options: object) =>
-    sleepOf(actor, 'scheduler.wait()', ms, undefined, options)) as never)
-  within(promises, 'setImmediate', ((actor: Actor, value: unknown, options: object) =>
-    sleepOf(actor, 'setImmediate()', 0, value, options)) as never)
+  within(promises, 'setTimeout', later('setTimeout()'))
+  within(promises.scheduler, 'wait', (actor: Actor, ms: number, options: object) =>
+    sleepOf(actor, 'scheduler.wait()', ms, undefined, options),
+  )
+  within(promises, 'setImmediate', (actor: Actor, value: unknown, options: object) =>
+    sleepOf(actor, 'setImmediate()', 0, value, options),
+  )
 }
 
 /** Resolves with `value` when so much time has passed. */

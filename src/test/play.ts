@@ -12,7 +12,6 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { type Seeded, generator } from '../base/index.ts'
 import { thisBridge } from '../bridge/index.ts'
 import { CheckError } from './errors.ts'
-import type { Strategy } from './strategies.ts'
 import { frameOf } from './frames.ts'
 
 /** Steps that one phase of the event loop has: few at first, since most runs are short. */
@@ -114,6 +113,17 @@ interface Blocked {
 
 /** At which step another choice was made than the plain one: which wait has ended instead. */
 export type Deviation = readonly [step: number, key: string]
+
+/** What a strategy chooses from: {@link CLOCK} lets time pass, and may be chosen if there is a timer. */
+export interface Choice {
+  readonly ready: readonly Entry[]
+  /** What goes on in the plain order: the task that ran last, or the one that is ready for longest. */
+  readonly plain: number
+  readonly hasTimers: boolean
+  readonly step: number
+}
+
+export type Strategy = (choice: Choice) => number
 
 /** How a run has ended. */
 export type Ending =

@@ -11,18 +11,8 @@
  * A strategy takes its chances from numbers of its own, so that those of the program stay when it is replaced.
  */
 import { generator } from '../base/index.ts'
-import { CLOCK, type Actor, type Deviation, type Entry } from './play.ts'
+import { type Actor, CLOCK, type Deviation, type Entry, type Strategy } from './play.ts'
 
-/** What a strategy chooses from: {@link CLOCK} lets time pass, and may be chosen if there is a timer. */
-export interface Choice {
-  readonly ready: readonly Entry[]
-  /** What goes on in the plain order: the task that ran last, or the one that is ready for longest. */
-  readonly plain: number
-  readonly hasTimers: boolean
-  readonly step: number
-}
-
-export type Strategy = (choice: Choice) => number
 export type StrategyName = 'random' | 'pct' | 'rounds'
 export const STRATEGIES: readonly StrategyName[] = ['random', 'pct', 'rounds']
 
