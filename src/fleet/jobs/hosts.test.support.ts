@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict'
 import type { Engine } from '../engine/engine.ts'
-import { type Faults, Simulation } from '../engine/memory/simulation.test.support.ts'
+import { type Faults, Simulation } from '../engine/memory/simulation.ts'
 import { FleetError } from '../errors.ts'
 import type { JobOutcome, JobTask } from './attempt.ts'
 import { JobTaker } from './taker.ts'
