@@ -9,16 +9,21 @@ import type { Play } from './play.ts'
 
 /** One operation: when it was called, and when it has returned. */
 export interface Operation<Input = unknown, Output = unknown> {
+  /** The name of the task that called it. */
   readonly task: string
+  /** What it was called with. */
   readonly input: Input
   /** Absent as long as it has not returned: it has happened, or it has not. */
   output?: Output
+  /** A number that grows with each call and return of its history. */
   readonly calledAt: number
+  /** The same when it returned; `Infinity` if it has not. */
   returnedAt: number
 }
 
 /** What operations may return: one after the other. */
 export interface Model<State, Input, Output> {
+  /** The state before the first operation. */
   readonly initial: State
   /** The state behind an operation, as a list; an empty one if it may not return `output` in `state`. */
   next(state: State, input: Input, output: Output | undefined): readonly State[]
@@ -28,6 +33,7 @@ export interface Model<State, Input, Output> {
 
 /** The operations of a run, as their callers have seen them. */
 export class History<Input = unknown, Output = unknown> {
+  /** In the order of their calls. */
   readonly operations: Operation<Input, Output>[] = []
   readonly #play: Play
   #at = 0
@@ -50,8 +56,8 @@ export class History<Input = unknown, Output = unknown> {
 }
 
 /**
- * Checks that operations have an order in which each returns what the model does, and that no one is before
- * one that had returned when it was called.
+ * Checks that operations have an order in which each returns what the model does, and in which none precedes
+ * one that had returned before it was called.
  * @throws {CheckError} `CHECK_HISTORY`.
  */
 export function linearizable<State, Input, Output>(

@@ -25,6 +25,7 @@ const KINDS = { workers: integer(1, 1024, 2), deaths: share(0) }
 
 /** A zone in a run. */
 export interface SeededZone {
+  /** As it was created with. */
   readonly id: string
   /** Calls `fn` in a worker. @throws what it throws, and {@link ZoneError} `WORKER_DIED`. */
   run<Args extends unknown[], Value>(fn: (...args: Args) => Value, ...args: Args): Promise<Awaited<Value>>
