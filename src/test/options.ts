@@ -3,7 +3,7 @@
  */
 import { type Kind, flag, integer, milliseconds, oneOf, optionsOf } from '../base/index.ts'
 import { wrong } from './errors.ts'
-import { STRATEGIES, type StrategyName } from './strategies.ts'
+import { STRATEGIES } from './strategies.ts'
 
 /** What goes wrong in a network, each a share of all messages. */
 export interface NetworkFaults {
@@ -20,7 +20,7 @@ export interface CheckOptions {
   /** How many seeds are played, 1 to 999,999,999; default 1000. CORESPUN_SEEDS and CORESPUN_SEED replace it. */
   readonly seeds?: number
   /** How the next to go on is chosen; default `'mixed'`: all of them in turn. */
-  readonly strategy?: StrategyName | 'mixed'
+  readonly strategy?: 'mixed' | 'random' | 'pct' | 'rounds'
   /** How many orderings a bug needs, for `pct`; default 3. */
   readonly depth?: number
   /** How often `rounds` pre-empts; default 2. */
@@ -44,13 +44,17 @@ export function share(otherwise: number): Kind<number> {
 const DELAY_MS_MAX = 60_000
 const KINDS = {
   seeds: integer(1, 999_999_999, 1000),
-  strategy: oneOf<StrategyName | 'mixed'>([...STRATEGIES, 'mixed'], 'mixed'),
+  strategy: oneOf<NonNullable<CheckOptions['strategy']>>([...STRATEGIES, 'mixed'], 'mixed'),
   depth: integer(1, 10, 3),
   preemptionsMax: integer(0, 100, 2),
   stepsMax: integer(1, 10_000_000, 10_000),
   stall: share(0.02),
   mock: flag(true),
-  network: { expected: 'an object', accepts: (value: unknown) => typeof value === 'object', default: {} },
+  network: {
+    expected: 'an object',
+    accepts: (value: unknown) => typeof value === 'object' && value !== null,
+    default: {},
+  },
 }
 const NETWORK = { loss: share(0), repeat: share(0), delayMs: milliseconds(DELAY_MS_MAX, 5) }
 
