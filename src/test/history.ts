@@ -59,6 +59,22 @@ export class History<Input = unknown, Output = unknown> {
  * Checks that operations have an order in which each returns what the model does, and in which none precedes
  * one that had returned before it was called.
  * @throws {CheckError} `CHECK_HISTORY`.
+ *
+ * @example
+ * ```ts
+ * import { check, linearizable } from 'corespun/test'
+ *
+ * await check({ seeds: 20 }, async ({ history, spawn, step }) => {
+ *   const calls = history<'take', number>()
+ *   let next = 0
+ *   const take = () => calls.call('take', async () => (await step(), next++))
+ *   const tasks = [spawn(take), spawn(take)]
+ *   for (const task of tasks) await task.join()
+ *   const takes = (state: number, _: 'take', output?: number) =>
+ *     output === undefined || output === state ? [state + 1] : []
+ *   linearizable(calls, { initial: 0, next: takes })
+ * })
+ * ```
  */
 export function linearizable<State, Input, Output>(
   history: { readonly operations: readonly Operation<Input, Output>[] },
@@ -71,6 +87,21 @@ export function linearizable<State, Input, Output>(
 /**
  * Checks that an increment of every caller is in the end result: none was lost, none was added twice.
  * @throws {CheckError} `CHECK_HISTORY`.
+ *
+ * @example
+ * ```ts
+ * import { check, noLostUpdate } from 'corespun/test'
+ *
+ * await check({ seeds: 20 }, async ({ spawn, store }) => {
+ *   const balances = store<number>()
+ *   balances.set('a', 100)
+ *   const changes = [5, -20, 7]
+ *   const add = (change: number) => () => void balances.update('a', (value) => value! + change)
+ *   const tasks = changes.map((change) => spawn(add(change)))
+ *   for (const task of tasks) await task.join()
+ *   noLostUpdate(100, balances.get('a')!, changes)
+ * })
+ * ```
  */
 export function noLostUpdate(before: number, after: number, changes: readonly number[]): void {
   const expected = changes.reduce((sum, change) => sum + change, before)
@@ -83,6 +114,19 @@ export function noLostUpdate(before: number, after: number, changes: readonly nu
  * Checks that each effect has happened exactly once.
  * @param effects The key of each effect, as it happened. @param keys Which are expected.
  * @throws {CheckError} `CHECK_HISTORY`.
+ *
+ * @example
+ * ```ts
+ * import { check, exactlyOnce } from 'corespun/test'
+ *
+ * await check({ seeds: 20 }, async ({ spawn, sleep }) => {
+ *   const sent: string[] = []
+ *   const mail = (key: string) => async () => (await sleep(10), void sent.push(key))
+ *   const tasks = ['a', 'b'].map((key) => spawn(mail(key)))
+ *   for (const task of tasks) await task.join()
+ *   exactlyOnce(sent, ['a', 'b'])
+ * })
+ * ```
  */
 export function exactlyOnce(effects: readonly string[], keys: Iterable<string>): void {
   const counts = new Map<string, number>([...keys].map((key) => [key, 0]))
