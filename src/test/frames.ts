@@ -6,7 +6,7 @@
 import { withStackLimit } from '../base/index.ts'
 
 /** The folder of this package's code. */
-const HERE = /^.*\/(?:lib|dist|src)\//.exec(import.meta.url)?.[0] ?? new URL('.', import.meta.url).href
+const HERE = /^.*\/(?:lib|dist|src|joined)\//.exec(import.meta.url)?.[0] ?? new URL('.', import.meta.url).href
 export const FRAMES_MAX = 40
 const PLACE = /(?:\(|at |async )((?:file:\/\/|\/|[A-Z]:\\)[^()]*?):(\d+):\d+\)?$/
 
