@@ -1,7 +1,7 @@
 /**
  * A transfer between two accounts under 500 seeds: each worker may die at each wait, and no cent is lost.
  *
- * `node examples/seeds.ts` plays first the version that a crash breaks, and prints how; then the repaired one.
+ * `node examples/seeds.ts` plays first the version that a crash breaks, and prints how; then the other.
  */
 import assert from 'node:assert/strict'
 import { type Checked, CheckError, check } from 'corespun/test'

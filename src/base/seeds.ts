@@ -1,8 +1,8 @@
 /**
  * Numbers that follow from a seed, and which seeds a run of tests plays.
  *
- * One generator for all that is simulated: fibers, the network of fleets, and `corespun/test`. Where locks and
- * channels wait, they ask here whether the code belongs to a seeded run; outside of a check that is one load.
+ * One generator for all that is simulated: fibers, the network of fleets, and `corespun/test`. Where locks
+ * and channels wait, they ask here whether the code is of a seeded run; outside of a check that is one load.
  */
 
 /** A task of a seeded run, as those who wait see it. */

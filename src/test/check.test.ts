@@ -1,6 +1,6 @@
 /**
- * What a check promises: the same seed makes the same run, time and chance are its own, tasks die as processes
- * do, and what no seed decides is refused.
+ * What a check promises: the same seed makes the same run, time and chance are its own, tasks die as
+ * processes do, and what no seed decides is refused.
  */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -30,7 +30,7 @@ test('a check that finds nothing counts its seeds and their schedules', async ()
 })
 
 test('time, chance, timers and ids follow from the seed, and are real again behind it', async () => {
-  const told: unknown[][] = []
+  const seen: unknown[][] = []
   const before = [setTimeout, Date, Math.random]
   for (const _ of [1, 2])
     await check({ seeds: 3 }, async ({ now, id, random, sleep }) => {
@@ -57,12 +57,12 @@ test('time, chance, timers and ids follow from the seed, and are real again behi
       timer.close()
       list.push(ticks, performance.now())
       await assert.rejects(wait(1, 0, { signal: AbortSignal.abort('early') }), (error) => error === 'early')
-      told.push(list)
+      seen.push(list)
     })
-  assert.equal(told.length, 8)
-  assert.deepEqual(told.slice(0, 4), told.slice(4))
-  assert.equal(new Set(told.map(String)).size, 4)
-  assert.equal(told[0][5], 110)
+  assert.equal(seen.length, 8)
+  assert.deepEqual(seen.slice(0, 4), seen.slice(4))
+  assert.equal(new Set(seen.map(String)).size, 4)
+  assert.equal(seen[0][5], 110)
   assert.deepEqual([setTimeout, Date, Math.random], before)
   assert.ok(Date.now() > 0)
 })
@@ -135,7 +135,7 @@ test('what no seed decides is refused with its name and line', async () => {
   assert.equal(later.code, 'CHECK_REAL')
 })
 
-test('a program that is another one each time is told so', async () => {
+test('a program that is another one each time is refused', async () => {
   let runs = 0
   const found = await failing({ seeds: 5 }, async ({ step, seed }) => {
     if (seed === 0) return

@@ -1,7 +1,7 @@
 /**
- * Plays a program under many seeds, until one fails; that one is played again, shortened, and told.
+ * Plays a program under many seeds, until one fails; that one is played again, shortened, and printed.
  *
- * Seed 0 makes no choice: it counts the steps that strategies need to know, and finds what no seed decides.
+ * Seed 0 makes no choice: it counts the steps, which strategies need, and finds what no seed decides.
  * One check at a time has the thread.
  */
 import { effects, messageOf, seeds } from '../base/index.ts'
@@ -36,8 +36,8 @@ let last: Promise<unknown> = Promise.resolve()
  * the network; the same seed makes the same run. Resolves when no run has failed.
  * @param body Everything that a run needs is made in it. It fails when it throws, or a task does that nobody
  *   joins; tasks that have not ended when it returns are ended.
- * @throws {CheckError} `CHECK_FAILED`, `CHECK_DEADLOCK`, `CHECK_LIVELOCK`, `CHECK_REAL`, `CHECK_NOT_REPEATED`,
- *   each with the seed and its story; `CHECK_ARGUMENT`.
+ * @throws {CheckError} `CHECK_FAILED`, `CHECK_DEADLOCK`, `CHECK_LIVELOCK`, `CHECK_REAL`,
+ *   `CHECK_NOT_REPEATED`, each with the seed and its story; `CHECK_ARGUMENT`.
  * @throws TypeError for values of CORESPUN_SEED and CORESPUN_SEEDS that are no numbers.
  *
  * @example
@@ -119,8 +119,8 @@ class Search {
     return strategyOf(name, seed, Math.max(1, steps), this.#settings)
   }
 
-  async #play(seed: number, strategy: Strategy, isTold: boolean): Promise<Run> {
-    const play = new Play({ seed, strategy, stepsMax: this.#settings.stepsMax, isTold })
+  async #play(seed: number, strategy: Strategy, isShown: boolean): Promise<Run> {
+    const play = new Play({ seed, strategy, stepsMax: this.#settings.stepsMax, isShown })
     const network = new SeededNetwork(play, this.#settings.network, this.#parts)
     const restore = seedFibers(play)
     try {
@@ -133,7 +133,7 @@ class Search {
     }
   }
 
-  /** Play it again, shorten it, tell it. @throws {CheckError} always. */
+  /** Play it again, shorten it, print it. @throws {CheckError} always. */
   async #failed(run: Run, strategy: Strategy): Promise<never> {
     const { seed } = run
     const [again, real] = await watchReal(() => this.#play(seed, strategy, false))
@@ -149,8 +149,8 @@ class Search {
       return kindOf(ending) === kind ? play.deviations : undefined
     }
     const shortest = await shrink(run.play.deviations, fails)
-    const told = await this.#play(seed, replaying(shortest), true)
-    throw errorOf(kindOf(told.ending) === kind ? told : again, (of) => this.#facts(of, run.play.trace))
+    const shown = await this.#play(seed, replaying(shortest), true)
+    throw errorOf(kindOf(shown.ending) === kind ? shown : again, (of) => this.#facts(of, run.play.trace))
   }
 
   #refused(run: Run, real: Real): CheckError {
@@ -161,9 +161,9 @@ class Search {
   }
 
   #facts({ seed, play }: Run, trace: number): CheckFacts {
-    const { told } = play
-    const hidden = told.length - STORY_LINES_MAX
-    const lines = hidden > 0 ? [`  ... ${hidden} steps before`, ...told.slice(hidden)] : told
+    const { shown } = play
+    const hidden = shown.length - STORY_LINES_MAX
+    const lines = hidden > 0 ? [`  ... ${hidden} steps before`, ...shown.slice(hidden)] : shown
     const command = seed === 0 ? this.#command : `CORESPUN_SEED=${seed} ${this.#command}`
     return { seed, reason: '', story: lines.join('\n'), command, deviations: play.deviations.length, trace }
   }

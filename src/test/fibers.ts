@@ -1,5 +1,7 @@
 /**
  * Fibers in a run: each goes on when it is chosen, in the time of the run.
+ *
+ * They wait for each other by a scheduler, which is replaced for as long as a run lasts.
  */
 import { type Ready, Scheduler, turn } from '../fiber/internal.ts'
 import { type Actor, type Play, current } from './play.ts'

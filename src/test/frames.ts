@@ -8,7 +8,7 @@ import { withStackLimit } from '../base/index.ts'
 /** The folder of this package's code. */
 const HERE = /^.*\/(?:lib|dist|src|joined)\//.exec(import.meta.url)?.[0] ?? new URL('.', import.meta.url).href
 export const FRAMES_MAX = 40
-const PLACE = /(?:\(|at |async )((?:file:\/\/|\/|[A-Z]:\\)[^()]*?):(\d+):\d+\)?$/
+const POSITION = /(?:\(|at |async )((?:file:\/\/|\/|[A-Z]:\\)[^()]*?):(\d+):\d+\)?$/
 
 /** Where the program's own code has called, as `file:line`; empty if no line is its own. */
 export function frameOf(): string {
@@ -19,7 +19,7 @@ export function frameOf(): string {
 /** The file and the line of the innermost call of the program's own. */
 export function callerIn(error: Error): [file: string, line: string] {
   for (const text of String(error.stack).split('\n').slice(1)) {
-    const [, file, line] = PLACE.exec(text) ?? []
+    const [, file, line] = POSITION.exec(text) ?? []
     if (file === undefined || text.includes('/node_modules/')) continue
     const isOurs = (file.startsWith('file:') ? file : `file://${file}`).startsWith(HERE)
     if (!isOurs || file.includes('.test.')) return [file.replace(/^file:\/\//, ''), line]

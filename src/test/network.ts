@@ -1,5 +1,7 @@
 /**
  * Connections of a run to one fleet: over a network that loses, delays and repeats as the seed decides.
+ *
+ * The network is that of the suites of fleets; here its events are steps of the run.
  */
 import type { Faults, Fleet, Simulation, simulated } from '../fleet/internal.ts'
 import { type Actor, type Play, current } from './play.ts'

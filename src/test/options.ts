@@ -1,5 +1,7 @@
 /**
  * What a check is asked for, complete and checked.
+ *
+ * Wrong values are refused by name before anything runs.
  */
 import { type Kind, flag, integer, milliseconds, oneOf, optionsOf } from '../base/index.ts'
 import { wrong } from './errors.ts'
@@ -17,7 +19,7 @@ export interface NetworkFaults {
 
 /** Options of {@link check}. */
 export interface CheckOptions {
-  /** How many seeds are played, 1 to 999,999,999; default 1000. CORESPUN_SEEDS and CORESPUN_SEED replace it. */
+  /** How many seeds are played, 1 to 999,999,999; default 1000. CORESPUN_SEED(S) replaces it. */
   readonly seeds?: number
   /** How the next to go on is chosen; default `'mixed'`: all of them in turn. */
   readonly strategy?: 'mixed' | 'random' | 'pct' | 'rounds'

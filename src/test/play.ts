@@ -16,7 +16,7 @@ import { frameOf } from './frames.ts'
 
 /** Steps that one phase of the event loop has: few at first, since most runs are short. */
 const STEPS_OF_PHASE_MAX = 256
-/** Steps that one task makes, and that all make without time, while others could go on: the plain order is fair. */
+/** Steps of one task, and of all without time, while others could go on: the plain order is fair. */
 const STEPS_IN_A_ROW_MAX = 50
 const STEPS_WITHOUT_TIME_MAX = 500
 /** A timer that is this long only keeps a process alive; it never fires here. */
@@ -136,7 +136,7 @@ export interface PlaySettings {
   readonly strategy: Strategy
   readonly stepsMax: number
   /** Whether lines of the program are looked up, which takes time. */
-  readonly isTold: boolean
+  readonly isShown: boolean
 }
 
 export class Play {
@@ -144,7 +144,7 @@ export class Play {
   readonly actors: Actor[] = []
   readonly root: Actor
   readonly deviations: Deviation[] = []
-  readonly told: string[] = []
+  readonly shown: string[] = []
   /** What a run leaves behind that is to be ended. */
   readonly atEnd: (() => void)[] = []
   /** Of failed tasks that nobody has joined. */
@@ -222,7 +222,7 @@ export class Play {
   /** A task dies with those that it has spawned. */
   kill(actor: Actor): void {
     if (!actor.die()) return
-    this.#tell(actor, 'dies', '')
+    this.#show(actor, 'dies', '')
     for (const list of [this.#ready, this.#blocked])
       for (const each of [...list])
         if (each.actor === actor)
@@ -291,7 +291,7 @@ export class Play {
       this.kill(actor)
       return undefined
     }
-    this.#tell(actor, entry.what, entry.where)
+    this.#show(actor, entry.what, entry.where)
     this.#inARow = actor === this.#last ? this.#inARow + 1 : 0
     this.#sinceTime += 1
     this.#last = actor
@@ -322,16 +322,16 @@ export class Play {
     this.trace = Math.imul(hash ^ Math.round(this.#nowMs * 1000), 0x01000193) >>> 0
   }
 
-  #tell(actor: Actor, what: string, where: string): void {
-    if (!this.#settings.isTold) return
-    this.told.push(
+  #show(actor: Actor, what: string, where: string): void {
+    if (!this.#settings.isShown) return
+    this.shown.push(
       `${this.#nowMs.toFixed(0).padStart(6)} ms  ${labelOf(actor)}: ${what}${where && `  (${where})`}`,
     )
   }
 
-  /** Where the program has called, in a run that is told. */
+  /** Where the program has called, in a run that is shown. */
   where(): string {
-    return this.#settings.isTold ? frameOf() : ''
+    return this.#settings.isShown ? frameOf() : ''
   }
 
   #waits(): string {

@@ -1,5 +1,7 @@
 /**
  * The shortest schedule that fails in the same way: choices are taken back, halves first, then one by one.
+ *
+ * Delta debugging (Zeller and Hildebrandt, 2002), bounded: the result is shorter, maybe not the shortest.
  */
 import type { Deviation } from './play.ts'
 

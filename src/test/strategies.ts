@@ -8,7 +8,7 @@
  *   probability of at least 1 / (n * k^(d - 1)).
  * - `rounds`: a task goes on until it waits for others; it is pre-empted at a few random steps.
  *
- * A strategy takes its chances from numbers of its own, so that those of the program stay when it is replaced.
+ * A strategy takes its chances from numbers of its own, so those of the program stay when it is replaced.
  */
 import { generator } from '../base/index.ts'
 import { type Actor, CLOCK, type Deviation, type Entry, type Strategy } from './play.ts'

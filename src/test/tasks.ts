@@ -1,5 +1,7 @@
 /**
  * Tasks of a run: code that is interleaved with others, waits for others, and can be killed.
+ *
+ * A killed task goes no further than its next wait, as a process that has ended.
  */
 import { CheckError } from './errors.ts'
 import { Actor, type Play, type Wait, current } from './play.ts'
@@ -55,7 +57,7 @@ export class Job<Value> implements Spawned<Value> {
     this.#play.lost.delete(this.actor)
     const wait = this.#play.wait<Value>(actor, call)
     if (this.#outcome === undefined) this.#waits.push(wait)
-    else tell(wait, this.#outcome)
+    else settle(wait, this.#outcome)
     return wait.promise
   }
 
@@ -65,11 +67,11 @@ export class Job<Value> implements Spawned<Value> {
 
   #settle(outcome: Outcome<Value>): void {
     this.#outcome ??= outcome
-    for (const wait of this.#waits.splice(0)) tell(wait, this.#outcome)
+    for (const wait of this.#waits.splice(0)) settle(wait, this.#outcome)
   }
 }
 
-function tell<Value>(wait: Wait<Value>, outcome: Outcome<Value>): void {
+function settle<Value>(wait: Wait<Value>, outcome: Outcome<Value>): void {
   if ('value' in outcome) wait.resolve(outcome.value)
   else wait.reject(outcome.error)
 }

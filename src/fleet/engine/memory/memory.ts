@@ -254,7 +254,7 @@ export class MemoryEngine implements Engine, Messages {
     this.#resolveEnded('close() was called')
   }
 
-  /** As if its process were gone: what it has begun ends at the broker, and its own code does not notice. */
+  /** As if its process had died: what it has begun ends at the broker, and its own code does not notice. */
   vanish(): void {
     this.#isClosed = true
     this.#isGone = true

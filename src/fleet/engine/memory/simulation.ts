@@ -3,8 +3,8 @@
  * and whose leaders may be alone: they accept writes, and never commit them.
  *
  * Nothing happens but events, each at a point of simulated time, in their order. Between two events the
- * thread's own promises settle, so the same seed has the same run. A run that fails names its seed. The world of
- * `corespun/test` has it on its own clock.
+ * thread's own promises settle, so the same seed has the same run. A run that fails names its seed. The
+ * world of `corespun/test` has it on its own clock.
  */
 import { generator } from '../../../base/index.ts'
 import type { Clock } from '../engine.ts'
