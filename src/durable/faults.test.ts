@@ -10,11 +10,12 @@ import { test } from 'node:test'
 import { rowsOfPart } from '../base/part.test.support.ts'
 import { Schedule, addFinalizer, all, race } from '../fiber/index.ts'
 import { seeds } from '../base/index.ts'
-import { Simulation } from '../fleet/engine/memory/simulation.ts'
-import { hasCode } from '../fleet/internal.ts'
+import { hasCode, simulated } from '../fleet/internal.ts'
 import { type Durable, RunError, type Runs, durable, pause, signal, step } from './index.ts'
 import { hasEnded, headsName, journalName, readHead, readRecord } from './records.ts'
 import { Runs as AllRuns } from './runs.ts'
+
+const { Simulation } = await simulated()
 
 const BAD = { loss: 0.05, repeat: 0.05, delayMs: 30 }
 const QUIET = { loss: 0, repeat: 0, delayMs: 1 }

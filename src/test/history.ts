@@ -31,7 +31,21 @@ export interface Model<State, Input, Output> {
   key?(state: State): string
 }
 
-/** The operations of a run, as their callers have seen them. */
+/**
+ * The operations of a run, as their callers have seen them. `world.history()` makes one.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { check } from 'corespun/test'
+ *
+ * await check({ seeds: 20 }, async ({ history, sleep }) => {
+ *   const reads = history<string, number>()
+ *   await reads.call('a', async () => (await sleep(5), 1))
+ *   assert.equal(reads.operations[0].output, 1)
+ * })
+ * ```
+ */
 export class History<Input = unknown, Output = unknown> {
   /** In the order of their calls. */
   readonly operations: Operation<Input, Output>[] = []
