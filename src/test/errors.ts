@@ -54,11 +54,11 @@ const found = ({ reason, story, command }: CheckFacts): string =>
 
 const SENTENCES: Sentences<CheckCodes> = {
   CHECK_ARGUMENT: argumentSentence,
-  CHECK_FAILED: found,
-  CHECK_DEADLOCK: found,
-  CHECK_LIVELOCK: found,
-  CHECK_REAL: found,
-  CHECK_NOT_REPEATED: found,
+  CHECK_FAILED: (facts) => found(facts),
+  CHECK_DEADLOCK: (facts) => found(facts),
+  CHECK_LIVELOCK: (facts) => found(facts),
+  CHECK_REAL: (facts) => found(facts),
+  CHECK_NOT_REPEATED: (facts) => found(facts),
   CHECK_HISTORY: ({ reason, history }) => `${reason}\n${history}`,
   CHECK_KILLED: ({ task }) => `the task ${task} was killed`,
   CHECK_OUTSIDE: ({ call }) =>

@@ -335,8 +335,9 @@ export const mistakes = [
   {
     mistake: 'a lock that is held for longer than the timeout',
     make: async () => {
-      const held = lock.guard(() => new Promise((resolve) => setTimeout(resolve, 30)))
-      await lock.guard(() => 1, { timeoutMs: 5 }).finally(() => held)
+      let end
+      const held = lock.guard(() => new Promise((resolve) => (end = resolve)))
+      await lock.guard(() => 1, { timeoutMs: 5 }).finally(() => (end(), held))
     },
     code: 'SYNC_TIMEOUT',
     message:
