@@ -42,8 +42,9 @@ export interface OrderOptions {
    * No other task runs beside this one in its worker, so that its end by `timeoutMs` or `signal`, which may
    * replace the worker, ends no other. At its turn it waits until a worker runs nothing; that worker begins
    * nothing meanwhile but what its tasks wait for. While the task itself awaits a call or a stream, tasks
-   * that tasks have called may begin beside it. A task of the zone cannot make such a call, nor can one that
-   * another task called: `ZONE_DEADLOCK`. Default false.
+   * that tasks have called may begin beside it, and if nothing moves in its streams, any that are not
+   * exclusive. A task of the zone cannot make such a call, nor can one that another task called:
+   * `ZONE_DEADLOCK`. Default false.
    */
   readonly exclusive?: boolean | undefined
 }
