@@ -81,8 +81,13 @@ test('spans of requests and tasks are the exemplars of their durations', async (
     span.end()
     return traceId
   })
-  const lines = metricsText('openmetrics').split('\n')
-  const shown = lines.filter((line) => line.includes(`# {trace_id="${traceId}",span_id="`))
+  const lines = (): string[] => {
+    const all = metricsText('openmetrics').split('\n')
+    return all.filter((line) => line.includes(`# {trace_id="${traceId}",span_id="`))
+  }
+  // Each is counted at its end, which may come behind the response.
+  await until(() => lines().length > 1)
+  const shown = lines()
   assert.match(shown[0], /^http_server_request_duration_seconds_bucket\{.*http_route="\/exemplary"/)
   assert.match(shown[1], /^corespun_zone_task_duration_seconds_bucket\{corespun_zone="exemplary",.*="third"/)
   assert.equal(shown.length, 2)

@@ -276,7 +276,13 @@ export class Jobs<Module> {
     const { status, failures, hostsLost, value, errors } = await waited.end(checked)
     if (status === 'done') {
       const goOn = (): void => this.#goOn(key, checked, begunMs)
-      return decode(typeof value === 'string' ? await this.#fetched(key, value, goOn) : value!) as never
+      const frame = typeof value === 'string' ? await this.#fetched(key, value, goOn) : value!
+      if (frame !== undefined) return decode(frame) as never
+      goOn()
+      const { timeoutMs = Infinity } = checked
+      const leftMs = timeoutMs - (this.#engine.clock.nowMs() - begunMs)
+      if (leftMs === Infinity) return this.result(key, options)
+      return this.result(key, { ...options, timeoutMs: Math.max(1, leftMs) })
     }
     if (status === 'cancelled') throw new FleetError('JOB_CANCELLED', { zone, key })
     const cause = thrownBy(errors.at(-1))
@@ -289,13 +295,15 @@ export class Jobs<Module> {
       throw new FleetError('JOB_TIMEOUT', { zone: this.name, key, timeoutMs })
   }
 
-  /** A large result. @throws {FleetError} `JOB_UNKNOWN`, `JOB_DATA_LOST`, and what `goOn` throws. */
-  async #fetched(key: string, reference: string, goOn: () => void): Promise<Uint8Array> {
+  /**
+   * A large result; `undefined` when another job has the key meanwhile.
+   * @throws {FleetError} `JOB_UNKNOWN`, `JOB_DATA_LOST`, and what `goOn` throws.
+   */
+  async #fetched(key: string, reference: string, goOn: () => void): Promise<Uint8Array | undefined> {
     const frame = await this.#large.get(reference, goOn)
     if (frame !== undefined) return frame
-    // It may have been forgotten meanwhile.
     const record = await this.#endOf(key, () => false)
-    if (record?.value !== reference) throw new FleetError('JOB_UNKNOWN', { zone: this.name, key })
+    if (record?.value !== reference) return undefined
     throw new FleetError('JOB_DATA_LOST', { zone: this.name, key, what: 'result' })
   }
 
