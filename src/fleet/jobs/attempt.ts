@@ -361,8 +361,8 @@ export class Attempt {
       }
     }
     await this.#end({ ...this.#record, status: 'done', value, progress, errors: [] }, ttlMs)
-    // Another end was written before this one.
-    if (this.#record.value !== value) await this.#host.large.delete(value)
+    // Another end was written before this one. What is not confirmed may be written yet.
+    if (hasEnded(this.#record) && this.#record.value !== value) await this.#host.large.delete(value)
   }
 
   /** Write a large result, and again while its record is not confirmed: it ends by itself. */
