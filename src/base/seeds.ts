@@ -27,12 +27,17 @@ export const effects: {
 /**
  * Those that a test plays: 1 to `count`, or as many as CORESPUN_SEEDS names; CORESPUN_SEED names one alone.
  * @param partOf Which of them this run does; not asked for one that is named.
+ * @param wrong The error for what a variable must not be.
  */
-export function seeds(count: number, partOf = (all: number[]): number[] => all): number[] {
+export function seeds(
+  count: number,
+  partOf = (all: number[]): number[] => all,
+  wrong = (name: string, expected: string, received: string): Error =>
+    new TypeError(`${name} must be ${expected}, received ${received}`),
+): number[] {
   const { CORESPUN_SEED: one, CORESPUN_SEEDS: most = String(count) } = process.env
-  for (const text of [one ?? '1', most])
-    if (!/^[1-9]\d{0,8}$/.test(text))
-      throw new TypeError(`CORESPUN_SEED and CORESPUN_SEEDS must be 1 or more, received ${text}`)
+  for (const [name, text = '1'] of Object.entries({ CORESPUN_SEED: one, CORESPUN_SEEDS: most }))
+    if (!/^[1-9]\d{0,8}$/.test(text)) throw wrong(name, 'a number from 1 to 999,999,999', text)
   if (one !== undefined) return [Number(one)]
   return partOf(Array.from({ length: Number(most) }, (_, index) => index + 1))
 }

@@ -31,8 +31,8 @@ export class Waits {
   /** Call `listener` with each fact about the ticket, until `forget`. */
   listen(ticket: number, listener: TicketListener): void {
     const seeded = effects.seeded?.()
-    const received: TicketListener = (fact) => seeded?.deliver('a grant', () => listener(fact))
-    this.#listeners.set(ticket, seeded === undefined ? listener : received)
+    if (seeded === undefined) this.#listeners.set(ticket, listener)
+    else this.#listeners.set(ticket, (fact) => seeded.deliver('a grant', () => listener(fact)))
   }
 
   forget(ticket: number): void {

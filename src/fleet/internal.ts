@@ -5,6 +5,7 @@
  * For the other folders of this package; not part of its API.
  */
 import type { Engine } from './engine/engine.ts'
+import { VALUE_BYTES_MAX } from './settings.ts'
 
 export type { Fleet } from './connect.ts'
 export { certainly } from './certainly.ts'
@@ -21,7 +22,10 @@ export const sqliteEngine = async (file: string): Promise<Engine> =>
   (await import('./engine/sqlite/sqlite.ts')).sqliteEngine(file)
 
 /** The network of simulations, and the connections over it, which are loaded with the first one. */
-export const simulated = async () => ({
-  Fleet: (await import('./connect.ts')).Fleet,
-  Simulation: (await import('./engine/memory/simulation.ts')).Simulation,
-})
+export const simulated = async () => {
+  const [{ Fleet }, { Simulation }] = await Promise.all([
+    import('./connect.ts'),
+    import('./engine/memory/simulation.ts'),
+  ])
+  return { fleetOver: (engine: Engine) => new Fleet(engine, VALUE_BYTES_MAX), Simulation }
+}

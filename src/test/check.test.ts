@@ -56,7 +56,10 @@ test('time, chance, timers and ids follow from the seed, and are real again behi
       await new Promise((resolve) => setImmediate(resolve))
       timer.close()
       list.push(ticks, performance.now())
-      await assert.rejects(wait(1, 0, { signal: AbortSignal.abort('early') }), (error) => error === 'early')
+      await assert.rejects(wait(1, 0, { signal: AbortSignal.abort('early') }), {
+        code: 'ABORT_ERR',
+        cause: 'early',
+      })
       seen.push(list)
     })
   assert.equal(seen.length, 8)
@@ -73,6 +76,12 @@ test('a seed that CORESPUN_SEED names is played alone', async () => {
     const played: number[] = []
     await check({ seeds: 10 }, ({ seed }) => void played.push(seed))
     assert.deepEqual(played, [0, 77])
+    process.env['CORESPUN_SEED'] = 'seven'
+    const wrong = { code: 'CHECK_ARGUMENT', message: /^CORESPUN_SEED must be .*"seven"/ }
+    await assert.rejects(
+      check({ seeds: 10 }, () => {}),
+      wrong,
+    )
   } finally {
     delete process.env['CORESPUN_SEED']
   }
@@ -193,6 +202,24 @@ test('a task that is killed runs no more code, and its locks are released', asyn
   assert.equal(await named.guard(() => 'free'), 'free')
   named[Symbol.dispose]()
 })
+
+test('a call that dies when a worker is free for it leaves that to the next one', () =>
+  check({ seeds: 500 }, async ({ zone, step, spawn, random }) => {
+    const one = zone.create('one', { workers: 1 })
+    const calls = ['a', 'b', 'c'].map((name) => spawn(() => one.run(async () => step()), name))
+    for (let count = Math.floor(random() * 9); count > 0; count--) await step()
+    calls[1].kill()
+    await Promise.all([calls[0].join(), calls[2].join()])
+  }).then(() => {}))
+
+test('an aborted timer of Node fails as there', () =>
+  check({ seeds: 20, stall: 0 }, async ({ spawn, step }) => {
+    const controller = new AbortController()
+    const timer = spawn(() => wait(1000, undefined, { signal: controller.signal }))
+    await step()
+    controller.abort('enough')
+    await assert.rejects(timer.join(), { name: 'AbortError', code: 'ABORT_ERR', cause: 'enough' })
+  }).then(() => {}))
 
 test('calls of a zone wait for its workers, get copies, and are lost with them', async () => {
   await check({ seeds: 200 }, async ({ zone, step, spawn }) => {

@@ -6,7 +6,7 @@
  */
 import { effects, messageOf, seeds } from '../base/index.ts'
 import { seedFibers } from './fibers.ts'
-import { CheckError, type CheckFacts } from './errors.ts'
+import { CheckError, type CheckFacts, wrong } from './errors.ts'
 import { callerIn } from './frames.ts'
 import { mockGlobals } from './mock.ts'
 import { simulated } from '../fleet/internal.ts'
@@ -37,8 +37,8 @@ let last: Promise<unknown> = Promise.resolve()
  * @param body Everything that a run needs is made in it. It fails when it throws, or a task does that nobody
  *   joins; tasks that have not ended when it returns are ended.
  * @throws {CheckError} `CHECK_FAILED`, `CHECK_DEADLOCK`, `CHECK_LIVELOCK`, `CHECK_REAL`,
- *   `CHECK_NOT_REPEATED`, each with the seed and its story; `CHECK_ARGUMENT`.
- * @throws TypeError for values of CORESPUN_SEED and CORESPUN_SEEDS that are no numbers.
+ *   `CHECK_NOT_REPEATED`, each with the seed and its story; `CHECK_ARGUMENT`, also for
+ *   values of CORESPUN_SEED and CORESPUN_SEEDS that are not numbers.
  *
  * @example
  * ```ts
@@ -100,7 +100,7 @@ class Search {
   }
 
   async #search(): Promise<Checked> {
-    const all = seeds(this.#settings.seeds)
+    const all = seeds(this.#settings.seeds, undefined, wrong)
     const isOne = process.env['CORESPUN_SEED'] !== undefined
     const [first, real] = await watchReal(() => this.#play(0, plain, false))
     if (real !== undefined) throw this.#refused(first, real)

@@ -4,6 +4,7 @@
  * Linearizability by the search of Wing and Gong with Lowe's pruning ("Testing for linearizability", 2017):
  * a set of operations that are done, with the state that they have led to, is tried once.
  */
+import { inspect } from 'node:util'
 import { CheckError } from './errors.ts'
 import type { Play } from './play.ts'
 
@@ -180,9 +181,11 @@ function search<State, Input, Output>(
   return go(model.initial)
 }
 
+const ON_A_LINE = { breakLength: Infinity, depth: 3 }
+
 function of(reason: string, { operations }: { readonly operations: readonly Operation[] }): CheckError {
   const line = ({ task, input, output, calledAt, returnedAt }: Operation): string =>
-    `  ${calledAt} to ${returnedAt}  ${task}: ${JSON.stringify(input)} -> ` +
-    (returnedAt === Infinity ? 'has not returned' : JSON.stringify(output))
+    `  ${calledAt} to ${returnedAt}  ${task}: ${inspect(input, ON_A_LINE)} -> ` +
+    (returnedAt === Infinity ? 'has not returned' : inspect(output, ON_A_LINE))
   return new CheckError('CHECK_HISTORY', { reason, history: operations.map(line).join('\n') })
 }

@@ -169,10 +169,23 @@ export function sleepOf<Value>(
   { signal }: { readonly signal?: AbortSignal } = {},
 ): Promise<Value> {
   const wait = actor.play.wait<Value>(actor, what)
-  if (signal?.aborted === true) wait.reject(signal.reason)
-  const end = actor.play.after(Math.max(0, Number(ms) || 0), () => wait.resolve(value))
-  signal?.addEventListener('abort', () => (end(), wait.reject(signal.reason)), { once: true })
+  const abort = (): void => {
+    end()
+    wait.reject(abortError(signal!))
+  }
+  const end = actor.play.after(Math.max(0, Number(ms) || 0), () => {
+    signal?.removeEventListener('abort', abort)
+    wait.resolve(value)
+  })
+  if (signal?.aborted === true) abort()
+  else signal?.addEventListener('abort', abort, { once: true })
   return wait.promise
+}
+
+/** As Node's timers reject. */
+function abortError({ reason }: AbortSignal): Error {
+  const error = new Error('The operation was aborted', { cause: reason })
+  return Object.assign(error, { name: 'AbortError', code: 'ABORT_ERR' })
 }
 
 function dateOf(real: DateConstructor): DateConstructor {

@@ -6,8 +6,6 @@
 import type { Faults, Fleet, Simulation, simulated } from '../fleet/internal.ts'
 import { type Actor, type Play, current } from './play.ts'
 
-const VALUE_BYTES_MAX = 64 * 2 ** 20
-
 type Parts = Awaited<ReturnType<typeof simulated>>
 
 /** Where the connections of a run meet. */
@@ -51,7 +49,7 @@ export class SeededNetwork {
       play.after(ms, () => void (actor.isDead || current.run(actor, run)))
     const engine = this.#network.connect(client, { nowMs: () => play.nowMs(), after })
     actor.whenDead(() => engine.vanish())
-    return new this.#parts.Fleet(engine, VALUE_BYTES_MAX)
+    return this.#parts.fleetOver(engine)
   }
 
   /** Nothing passes to and from the connections of a task until what is returned is called. */

@@ -35,8 +35,7 @@ export class Actor implements Seeded {
   readonly play: Play
   readonly parent: Actor | undefined
   readonly children = new Set<Actor>()
-  /** What is done when it dies: locks are released, connections close. */
-  /** What is done then, and what it waits for until then. */
+  /** What is done when it dies, as releasing a lock, and what it waits for until then. */
   readonly #atDeath = new Map<() => void, Blocked | undefined>()
   readonly random: () => number
   /** How likely it dies at a wait. */
@@ -155,7 +154,7 @@ export class Play {
   isOver = false
   readonly #settings: PlaySettings
   readonly #chance: () => number
-  readonly #ready: Entry[] = []
+  #ready: Entry[] = []
   readonly #blocked = new Set<Blocked>()
   readonly #timers: Timer[] = []
   #last: Actor
@@ -223,11 +222,8 @@ export class Play {
   kill(actor: Actor): void {
     if (!actor.die()) return
     this.#show(actor, 'dies', '')
-    for (const list of [this.#ready, this.#blocked])
-      for (const each of [...list])
-        if (each.actor === actor)
-          if (Array.isArray(list)) list.splice(list.indexOf(each as Entry), 1)
-          else list.delete(each)
+    this.#ready = this.#ready.filter((entry) => entry.actor !== actor)
+    for (const blocked of this.#blocked) if (blocked.actor === actor) this.#blocked.delete(blocked)
     for (const child of actor.children) this.kill(child)
   }
 
@@ -347,7 +343,7 @@ export class Play {
     this.isOver = true
     for (const actor of this.actors) actor.die()
     for (const end of this.atEnd) end()
-    this.#ready.length = 0
+    this.#ready = []
     this.#blocked.clear()
     this.#timers.length = 0
   }

@@ -25,7 +25,7 @@ const KINDS = { workers: integer(1, 1024, 2), deaths: share(0) }
 
 /** A zone in a run. */
 export interface SeededZone {
-  /** As it was created with. */
+  /** The one that it was created with. */
   readonly id: string
   /** Calls `fn` in a worker. @throws what it throws, and {@link ZoneError} `WORKER_DIED`. */
   run<Args extends unknown[], Value>(fn: (...args: Args) => Value, ...args: Args): Promise<Awaited<Value>>
@@ -45,12 +45,17 @@ export function zoneOf(play: Play, id: string, options: SeededZoneOptions | unde
   const waiting: { readonly actor: Actor; readonly wait: Wait<void> }[] = []
   const running = new Set<Job<unknown>>()
   let free = workers
-  const leave = (job: Job<unknown>): void => {
-    if (!running.delete(job)) return
-    free++
+  /** Let the next call go on, if a worker is free. */
+  const wake = (): void => {
+    if (free === 0) return
     let next = waiting.shift()
     while (next?.actor.isDead) next = waiting.shift()
     next?.wait.resolve()
+  }
+  const leave = (job: Job<unknown>): void => {
+    if (!running.delete(job)) return
+    free++
+    wake()
   }
   const execute = async <Args extends unknown[], Value>(
     fn: (...args: Args) => Value,
@@ -63,7 +68,10 @@ export function zoneOf(play: Play, id: string, options: SeededZoneOptions | unde
     while (free === 0) {
       const wait = play.wait<void>(actor, `a worker of ${id}`)
       waiting.push({ actor, wait })
+      // It may die after it has been woken, before it goes on.
+      const survived = actor.whenDead(wake)
       await wait.promise
+      survived()
     }
     free--
     const job: Job<Uint8Array> = new Job(play, play.root, call, async () => {

@@ -212,17 +212,17 @@ test('a setup that fails in the workers to come breaks the zone, as without them
   gate.close()
 })
 
+/** The setup of the second worker does not end; a store named `pool gate` counts them. */
+const secondHangs = async (): Promise<void> => {
+  const { store } = await import('corespun/store')
+  const setups = store.get('pool gate').update('setups', (count: unknown) => Number(count ?? 0) + 1) as number
+  if (setups === 2) await new Promise(() => {})
+}
+
 test('a setup that takes too long ends the worker to come with that reason, though it has the slot', () =>
   withEnds(async (ends) => {
     const gate = store.create('pool gate')
-    const setup = async (): Promise<void> => {
-      const { store } = await import('corespun/store')
-      const setups = store
-        .get('pool gate')
-        .update('setups', (count: unknown) => Number(count ?? 0) + 1) as number
-      if (setups === 2) await new Promise(() => {})
-    }
-    await inZone({ workers: { min: 1, max: 1, tasks: 2 }, setup, hookMs: 1000 }, async (own) => {
+    await inZone({ workers: { min: 1, max: 1, tasks: 2 }, setup: secondHangs, hookMs: 1000 }, async (own) => {
       const ids = await Promise.all([1, 2, 3].map(() => own.run(threadOf)))
       assert.equal(ids[0], ids[1])
       assert.equal(ends[0].reason, 'it was replaced')
@@ -245,14 +245,7 @@ test('a zone closes after the teardown of a worker that was prepared and not nee
 
 test('a zone that closes waits neither for setups nor for teardowns longer than it may', async () => {
   const gate = store.create('pool gate')
-  const setup = async (): Promise<void> => {
-    const { store } = await import('corespun/store')
-    const setups = store
-      .get('pool gate')
-      .update('setups', (count: unknown) => Number(count ?? 0) + 1) as number
-    if (setups === 2) await new Promise(() => {})
-  }
-  const own = makeZone({ workers: { min: 1, max: 1, tasks: 1 }, setup })
+  const own = makeZone({ workers: { min: 1, max: 1, tasks: 1 }, setup: secondHangs })
   await until(() => gate.get('setups') === 2)
   await own.close({ timeoutMs: 20 })
   gate.close()
