@@ -6,6 +6,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
+import { durable, runs, step } from '../../durable/index.ts'
 import { connect, host } from '../../fleet/index.ts'
 import { zone } from '../../zone/index.ts'
 import type { CommandContext, StopSignal } from '../run/run.ts'
@@ -16,7 +17,7 @@ const HALF = 'export function half(n) { if (n & 1) throw new Error(`${n} is odd`
 const MODULE = new URL(`data:text/javascript,${HALF}`)
 type Module = { half(n: number): number }
 
-/** A zone with a dead job and one that is done, and a way to run the command on it. */
+/** A zone with a dead job and one that is done beside a queue of runs, and a way to run the command on it. */
 async function with3(
   name: string,
   work: (run: (...words: string[]) => Promise<[code: number, out: string, err: string]>) => Promise<void>,
@@ -30,6 +31,9 @@ async function with3(
     await all.result(`n-${n}`).catch(() => {})
   }
   await all.submit('later', 'half', [4], { delayMs: 3_600_000 })
+  const trip = durable('trip', (days: number) => step('book', () => days))
+  const trips = await runs(far, { definitions: [trip] })
+  await (await trips.start('trip', 3)).result()
   const run = async (...words: string[]): Promise<[number, string, string]> => {
     const texts = { out: '', err: '' }
     const context = {
@@ -46,6 +50,7 @@ async function with3(
   try {
     await work(run)
   } finally {
+    await trips.close()
     await far.close()
     await cpu.close()
   }

@@ -78,7 +78,8 @@ function done(words: Exclude<JobsWords, Of<'zones'>>, doing: Doing): Promise<num
 /** How many jobs each zone has. */
 async function zones(far: Fleet, { json }: JobsWords, { stdout }: CommandContext): Promise<number> {
   const all = []
-  for (const { zone } of await far.queues()) {
+  for (const { kind, zone } of await far.queues()) {
+    if (kind === 'runs') continue // of a definition
     const jobs = far.jobs(zone)
     all.push({ zone, isPaused: await jobs.isPaused(), ...(await jobs.counts()) })
   }
