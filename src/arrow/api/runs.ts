@@ -6,10 +6,13 @@
 import { type Fiber } from '../../fiber/index.ts'
 import { type Ready, runningFiber, stepAside } from '../../fiber/internal.ts'
 import type { Settled } from '../../zone/index.ts'
+import { watch } from '../../base/index.ts'
 import { valueOf } from '../run/interpreter.ts'
 import { runNode } from '../run/run-node.ts'
 import { unwrapped } from '../build/failure.ts'
 import type { ArrowNode } from '../build/node.ts'
+
+const stays = (): void => {}
 
 export class Runs implements Ready {
   readonly #node: ArrowNode
@@ -25,6 +28,8 @@ export class Runs implements Ready {
   constructor(node: ArrowNode, isSettling: boolean) {
     this.#node = node
     this.isSettling = isSettling
+    // Runs come and go: with one that stays the listener that they share is added once.
+    watch(this.#signal, stays)
   }
 
   /** Returns what `outcome` needs, or a promise of it. @throws What `reason` needs. */
