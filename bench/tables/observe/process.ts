@@ -62,7 +62,7 @@ function loaded(): number {
   session.connect()
   let count = 0
   session.on('Debugger.scriptParsed', ({ params: { url } }) => {
-    if (/\/lib\/(metrics|observe|telemetry)\//.test(url)) count += 1
+    if (/\/lib\/(chunks\/)?(metrics|observe|telemetry)[^/]*(\/.*)?\.js$/.test(url)) count += 1
   })
   session.post('Debugger.enable')
   session.disconnect()
