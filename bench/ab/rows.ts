@@ -66,6 +66,26 @@ async function execute(): Promise<Rows> {
     }),
     '16 in flight, 1 KB there and back': hop(1000),
     '16 in flight, 50 KB there and back': hop(50_000),
+    'map, an item of 20,000 steps': mapped,
+  }
+}
+
+async function mapped(): Promise<Row> {
+  const { zone } = await import('corespun/zone')
+  const own = zone.create('ab map', { workers: 2 })
+  const steps = (count: number): number => {
+    let sum = 0
+    for (let at = 0; at < count; at += 1) sum = (sum * 31 + at) | 0
+    return sum
+  }
+  const expected = steps(20_000)
+  return {
+    batch: 400,
+    run: async (times) => {
+      const found = await own.map(new Array<number>(times).fill(20_000), steps)
+      const got = found.filter((one) => one === expected).length
+      checkAnswer({ contender: WHO, work: 'map', got, expected: times })
+    },
   }
 }
 

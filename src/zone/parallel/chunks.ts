@@ -29,6 +29,22 @@ class Budget extends ChunkBudget {
   }
 }
 
+/**
+ * The calls of all items are made here, and each chunk makes one of a function that is not an item's. A call
+ * site that sees one function only has it inlined; the loop around it is entered once per chunk, too seldom to
+ * be optimized fully, and the item's code would stay as slow as the loop's: 3 to 4 times slower. So a
+ * function of items is compiled for itself, as that of a single call is.
+ */
+function called(fn: ItemFunction, item: unknown, index: number): unknown {
+  return fn(item, index)
+}
+
+function folded(fn: FoldFunction, sum: unknown, item: unknown, index: number): unknown {
+  return fn(sum, item, index)
+}
+
+const nothing = (): void => {}
+
 /** `fn` of each item; `first` is the index of the first one. Keeps no values when `keeps` is false. */
 export function mapChunk(
   fn: ItemFunction,
@@ -39,8 +55,9 @@ export function mapChunk(
   const budget = new Budget(items.length)
   const values: unknown[] = []
   let count = 0
+  called(nothing, undefined, 0)
   while (count < items.length) {
-    const value = fn(items[count], first + count)
+    const value = called(fn, items[count], first + count)
     const promise = promiseOf(value)
     if (promise !== undefined) return waiting(promise)
     if (keeps) values.push(value)
@@ -55,7 +72,7 @@ export function mapChunk(
       if (keeps) values.push(value)
       if (++count === items.length || budget.isLate()) return [budget.ms, values, count]
       budget.throwIfAbandoned()
-      value = await fn(items[count], first + count)
+      value = await called(fn, items[count], first + count)
     }
   }
 }
@@ -90,10 +107,11 @@ export function settleChunk(
     else if (isTransportable(value)) values.push(value)
     else failed(whyNot(value))
   }
+  called(nothing, undefined, 0)
   while (values.length < items.length) {
     const at = values.length
     try {
-      const value = fn(items[at], first + at)
+      const value = called(fn, items[at], first + at)
       const promise = promiseOf(value)
       if (promise !== undefined) return waiting(promise)
       ended(value)
@@ -111,7 +129,7 @@ export function settleChunk(
       budget.throwIfAbandoned()
       const at = values.length
       try {
-        ended(await fn(items[at], first + at))
+        ended(await called(fn, items[at], first + at))
       } catch (error) {
         failed(error)
       }
@@ -138,8 +156,9 @@ export function reduceChunk(
   const budget = new Budget(items.length)
   let sum = initial
   let count = 0
+  folded(nothing, undefined, undefined, 0)
   while (count < items.length) {
-    sum = fn(sum, items[count], first + count)
+    sum = folded(fn, sum, items[count], first + count)
     const promise = promiseOf(sum)
     if (promise !== undefined) return waiting(promise)
     if (budget.isSpent(++count)) break
@@ -152,7 +171,7 @@ export function reduceChunk(
     for (;;) {
       if (++count === items.length || budget.isLate()) return [budget.ms, sum, count]
       budget.throwIfAbandoned()
-      sum = await fn(sum, items[count], first + count)
+      sum = await folded(fn, sum, items[count], first + count)
     }
   }
 }
