@@ -166,8 +166,9 @@ export default {
     [AGAIN]: 'The same program as corespun, in a process of its own: how exact the ratios are.',
     call: 'Empty calls to one worker, in bursts; the median of five bursts of a process.',
     scrape:
-      'GET of `metrics()` of a server on the native core, by a client in a thread of its own, with 100 routes, ' +
-      '8 zones of one worker, and 20 functions in each, which have run; CPU time, the later half of the scrapes.',
+      'GET of `metrics()` of a server on the native core, by a client in a thread of its own: 100 routes, ' +
+      '8 zones of one worker, and 20 functions in each, which have run. CPU time, of the later half of the ' +
+      'scrapes.',
     unused: 'A program with a zone and an app that imports nothing of what looks at them.',
     profile:
       '`corespun profile` of `corespun serve examples/service/app.ts` on all cores, under four clients: ' +

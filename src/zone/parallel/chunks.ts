@@ -30,10 +30,9 @@ class Budget extends ChunkBudget {
 }
 
 /**
- * The calls of all items are made here, and each chunk makes one of a function that is not an item's. A call
- * site that sees one function only has it inlined; the loop around it is entered once per chunk, too seldom to
- * be optimized fully, and the item's code would stay as slow as the loop's: 3 to 4 times slower. So a
- * function of items is compiled for itself, as that of a single call is.
+ * All items are called here, and in each chunk once a function that is not theirs. Where only one function is
+ * called it is inlined into the loop around it, which is entered once per chunk: too seldom to be optimized
+ * fully, and with it the item's code, which then takes 3 to 4 times as long.
  */
 function called(fn: ItemFunction, item: unknown, index: number): unknown {
   return fn(item, index)
