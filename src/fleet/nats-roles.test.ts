@@ -11,6 +11,8 @@ import { createStreams } from './create.ts'
 import { Arrivals } from './engine/conformance.test.support.ts'
 import { SKIP, startServer } from './engine/nats/server.test.support.ts'
 import { host } from './host/host.ts'
+import { Large } from './jobs/large.ts'
+import { lettersName, queueName, recordsName } from './jobs/record.ts'
 import { type FleetUser, serverConfig } from './server-config.ts'
 import { zone } from '../zone/index.ts'
 
@@ -105,6 +107,22 @@ test('nats: a host and a caller do the work of their roles', { skip: SKIP }, asy
   for (const key of limited) await jobs.submit(key, 'score', ['x'], { limit: { concurrency: 1 } })
   await jobs.submit('joins', 'joined', [], { after: limited })
   assert.equal(((await jobs.result('joins')) as unknown[]).length, 3)
+  const long = 'x'.repeat(1_200_000)
+  await jobs.submit('long', 'echo', [long])
+  assert.equal(await jobs.result('long'), long)
+  await jobs.submit('sized', 'sized', [long.length])
+  assert.equal((await jobs.result<'sized'>('sized')).length, long.length)
+  // What a crash has left is looked for by a host.
+  const { engine } = hosts
+  const [queue, records, letters] = [
+    await engine.queue(queueName('scores')),
+    await engine.keyValue(recordsName('scores'), { ttlMs: 0 }),
+    await engine.keyValue(lettersName('scores'), { ttlMs: 0 }),
+  ]
+  const certainly = <Value>(work: () => Promise<Value>): Promise<Value> => work()
+  const swept = new Large({ engine, zone: 'scores', valueBytesMax: 10 * long.length, certainly })
+  assert.equal(await swept.sweep({ queue, records, letters }), 0)
+  for (const key of ['long', 'sized']) assert.equal(await jobs.forget(key), true)
   const observer = await server.as('observer')
   let overview = await observer.overview()
   while (overview.hosts.length < 2 || overview.queues[0]?.taken !== 1) overview = await observer.overview()
