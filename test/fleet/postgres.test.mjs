@@ -35,7 +35,7 @@ test('hosts of a database are killed, and each key has one result', { skip: SKIP
       stdio: ['ignore', 'pipe', waits === undefined ? 'inherit' : 'pipe'],
     })
     if (waits !== undefined)
-      once(createInterface({ input: child.stderr }), 'line').then(([why]) => waits(why))
+      void once(createInterface({ input: child.stderr }), 'line').then(([why]) => waits(why))
     const ended = once(child, 'close').then(([code, signal]) => code ?? signal)
     t.after(() => child.kill('SIGKILL'))
     await Promise.race([

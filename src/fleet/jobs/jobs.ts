@@ -319,8 +319,8 @@ export class Jobs<Module> {
 
   /**
    * The record of a job that has ended.
-   * @param finding Whether it waits. An end is written before its item is removed, so what is read behind that
-   *   is an end, or there is no such job.
+   * @param finding Whether it waits. An end is written before its item is removed, so what is read behind
+   *   that is an end, or there is no such job.
    * @throws {FleetError} `JOB_UNKNOWN`.
    */
   async #endOf(

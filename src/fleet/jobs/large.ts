@@ -97,8 +97,8 @@ export class Large {
   }
 
   /**
-   * As {@link put} of arguments, within the transaction of a caller that adds the job: what is rolled back has
-   * never been there, so nothing is young.
+   * As {@link put} of arguments, within the transaction of a caller that adds the job: what is rolled back
+   * has never been there, so nothing is young.
    * @throws What the client throws.
    */
   async putWithin(client: SqlClient, reference: string, key: string, frame: Uint8Array): Promise<void> {

@@ -617,7 +617,7 @@ played('a host that closes while it resumes takes nothing', async (world) => {
   assert.equal(runs.count, 0)
 })
 
-test('a caller waits for the engine twice to submit, and twice for what others know of a job', async () => {
+test('a caller waits for the engine twice to submit, and twice for a result of others', async () => {
   const TRIP_MS = 10
   const world = new World()
   world.carry = (_client, arrive) => void world.clock.after(TRIP_MS / 2, arrive)

@@ -87,7 +87,7 @@ function rolesOf(jobs, isOne, count) {
   return [...each.map(() => ['host']), ...each.map((at) => ['caller', share(at), share(at + 1)])]
 }
 
-/** Every key that was confirmed has a result, which is the one that its caller has received; no item is left. */
+/** Every key that was confirmed has the result that its caller has received, and no item is left. */
 async function judge(address, log, jobsCount) {
   const [confirmed, results] = [new Set(), new Map()]
   for (const line of readFileSync(log, 'utf8').split('\n').slice(0, -1)) {

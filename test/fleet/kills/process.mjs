@@ -1,10 +1,10 @@
 /**
  * A process that hosts jobs, submits them, or both: what kills.mjs starts and kills.
  *
- * `node process.mjs <address> <log> <roles> <first> <last>`: it submits the keys from `first` to `last`, 16 at
- * once, and adds a line to the log for what was confirmed: `+ key`, and `= key value`. One that was killed and
- * is started again submits nothing that the log has as confirmed: that must be there. It prints `=` for each
- * result, and ends when all its keys have one; a host alone does not end.
+ * `node process.mjs <address> <log> <roles> <first> <last>`: it submits the keys from `first` to `last`, 16
+ * at once, and adds a line to the log for what was confirmed: `+ key`, and `= key value`. One that was killed
+ * and is started again submits nothing that the log has as confirmed: that must be there. It prints `=` for
+ * each result, and ends when all its keys have one; a host alone does not end.
  */
 import { openSync, readFileSync, writeSync } from 'node:fs'
 import { zone } from 'corespun'

@@ -14,7 +14,7 @@ const codeOf = (error: unknown): string => {
 /** Of a server that may only be read. */
 const READ_ONLY = '25006'
 
-/** Codes of Node for an address where nobody listens, and those of a server that starts, is full or follows. */
+/** Codes of Node for an address where nobody listens, and of a server that starts, is full or follows. */
 const AWAY: ReadonlySet<string> = new Set([
   'ECONNREFUSED',
   'ECONNRESET',

@@ -1,9 +1,9 @@
 /**
  * Connections to a server of Postgres: statements, transactions and hints, over what comes and goes.
  *
- * Of several servers one may be written, the primary. It is found by asking: a connection that cannot be made,
- * or that may only read, leads to the next server, round and round, so one that is promoted is found. Each has
- * a pool of its own, which is empty while it is not used.
+ * Of several servers one may be written, the primary. It is found by asking: a connection that cannot be
+ * made, or that may only read, leads to the next server, round and round, so one that is promoted is found.
+ * Each has a pool of its own, which is empty while it is not used.
  *
  * No state of a session is used, so a pooler between the two may use another connection for each transaction.
  * Statements have no names. A connection that cannot be made is tried again, ever later, for as long as the
@@ -89,7 +89,7 @@ export class Link {
     return pool
   }
 
-  /** Whether one accepts connections and may be written. @throws {FleetError} `FLEET_CONNECT`, `FLEET_DENIED`. */
+  /** Whether one of them may be written. @throws {FleetError} `FLEET_CONNECT`, `FLEET_DENIED`. */
   async check(): Promise<void> {
     for (let tried = 1; ; tried++)
       try {
