@@ -70,6 +70,30 @@ declare module 'sharedmap' {
   }
 }
 
+declare module 'express' {
+  interface Request {
+    readonly params: { readonly id: string }
+    readonly body: unknown
+  }
+  interface Response {
+    type(name: string): Response
+    json(value: unknown): Response
+    send(body: string): Response
+  }
+  type Listener = (request: Request, response: Response, next: () => void) => unknown
+  interface App {
+    (request: unknown, response: unknown): void
+    get(path: string, handler: Listener): App
+    post(path: string, ...handlers: Listener[]): App
+  }
+  function express(): App
+  namespace express {
+    function json(): Listener
+    type Express = App
+  }
+  export default express
+}
+
 declare module 'fastify' {
   interface FastifyRequest {
     readonly params: { readonly id: string }

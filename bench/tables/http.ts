@@ -1,6 +1,6 @@
 /**
  * Table `http`: what a request costs, beside a bare epoll server in C, hyper, Bun, Deno, node:http, fastify,
- * and apps of hono and Effect before and after they moved to Corespun.
+ * and apps of hono, express and Effect before and after they moved to Corespun.
  *
  * CPU per request ranks the fast ones, since the load generator ends before they do. The server is pinned to
  * core 0 and the load to core 1; then every section is measured once more with both on all cores, and the
@@ -20,6 +20,7 @@ const FREE = 'both on all cores'
 const PORT = 39_000
 const ROUTED = ['corespun', 'node:http', 'fastify', HYPER, 'bun', 'deno']
 const HONO = ['hono on corespun', 'hono on node:http', 'hono on bun', 'hono on deno']
+const EXPRESS = ['express on corespun', 'express on node:http']
 const EFFECT = ['effect on corespun', 'effect on node:http']
 const CORES = ['corespun, one worker', 'corespun, two workers']
 
@@ -34,6 +35,9 @@ const SECTIONS: Readonly<Record<string, readonly string[]>> = {
   'hono hello': [C_FLOOR, ...HONO],
   'hono user': [C_FLOOR, ...HONO],
   'hono echo': HONO,
+  'express hello': EXPRESS,
+  'express user': EXPRESS,
+  'express echo': EXPRESS,
   'effect hello': EFFECT,
   'effect user': EFFECT,
   'two cores': CORES,
@@ -212,6 +216,7 @@ export default {
     pipelined: 'hello, 16 requests in one write.',
     work: 'A handler that keeps its thread for 1 ms.',
     'hono hello, hono user, hono echo': 'The same three by one hono app, unchanged, on each server.',
+    'express hello, express user, express echo': 'The same three by one express app, on node:http and here.',
     'effect hello, effect user':
       "The same two by one app of Effect, on Effect's own HttpServer and on Corespun.",
     'two cores': 'work, by one worker and by two on one port; the load takes next to nothing.',

@@ -108,6 +108,7 @@ An app is one of
                                             each worker when it stops
   anything with fetch(request)              an app of hono, h3, itty-router, ...
   (request) => Response                     a function
+  (req, res) => ...                         an app for node:http, of express, koa, connect, fastify, ...
 
 Every worker loads the module and listens on the same port, so what workers must share goes into
 a store (corespun/store). A worker that dies is replaced.

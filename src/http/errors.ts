@@ -105,7 +105,7 @@ const SENTENCES: Sentences<HttpCodes> = {
       : ''),
   HTTP_NODE_HANDLER: (f) =>
     `${handlerAt(f.where)} uses a response of node:http: ${f.reason}; a handler here receives (request) ` +
-    'and returns a Response: pass one for (req, res) to createServer() of node:http',
+    'and returns a Response: pass one for (req, res) as nodeHandler(handler)',
   HTTP_RESPONSE_LENGTH: (f) =>
     `${f.where} streamed ${f.received} bytes, content-length was ${f.expected}; response aborted; ` +
     'omit content-length, or correct it',

@@ -111,6 +111,7 @@ export async function serveHere<Pattern extends string>(
     return refuseToListen(parsed, error)
   })
   refusals.localPort = address.port
+  app.hub.address = address
   const restore = parsed.globals ? useGlobals() : () => {}
   const figures = (): ServerFigures => figuresOf(core, constants)
   meters.servers.add(figures)

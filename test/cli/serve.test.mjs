@@ -319,6 +319,7 @@ const served = [
     `class A { fetch() { return new Response('class') } }\nexport default new A()`,
     'class',
   ],
+  ['an app for node:http', `export default (req, res) => res.end('node ' + req.url)`, 'node /x'],
   [
     'errors are answers',
     `export default { routes: { '/x': () => { throw new Error('hidden') } } }`,

@@ -32,6 +32,8 @@ const SERVERS: Readonly<Record<string, () => unknown>> = {
   fastify,
   'hono on corespun': honoOnCorespun,
   'hono on node:http': honoOnNode,
+  'express on corespun': expressOnCorespun,
+  'express on node:http': expressOnNode,
   'effect on corespun': effectOnCorespun,
   'effect on node:http': effectOnNode,
   'uWebSockets.js': uWebSockets,
@@ -74,6 +76,19 @@ async function honoOnNode(): Promise<void> {
   const app = honoApp()
   app.use('/file.txt', serveStatic({ root: relative(process.cwd(), FOLDER) }))
   serve({ fetch: app.fetch, hostname: host, port })
+}
+
+async function expressOnCorespun(): Promise<void> {
+  const [{ nodeHandler, serve }, { expressApp }] = await Promise.all([
+    import('corespun/http'),
+    import('./express.js'),
+  ])
+  await serve({ quiet: true, core: 'native', host, port, fetch: nodeHandler(expressApp()) })
+}
+
+async function expressOnNode(): Promise<void> {
+  const { expressApp } = await import('./express.js')
+  http.createServer(expressApp()).listen(port, host)
 }
 
 async function effectOnCorespun(): Promise<void> {

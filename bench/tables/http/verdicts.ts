@@ -33,6 +33,9 @@ const BARS: readonly Bar[] = [
   ['hono hello', 'hono on corespun', 'hono on node:http', 0.4],
   ['hono user', 'hono on corespun', 'hono on node:http', 0.4],
   ['hono echo', 'hono on corespun', 'hono on node:http', 0.4],
+  ['express hello', 'express on corespun', 'express on node:http', 0.8],
+  ['express user', 'express on corespun', 'express on node:http', 0.8],
+  ['express echo', 'express on corespun', 'express on node:http', 0.8],
   ['two cores hello', 'corespun, two workers', 'corespun, one worker', 1.08],
 ]
 

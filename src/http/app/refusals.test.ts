@@ -39,7 +39,7 @@ test('an app for (req, res) is refused with the remedy, as fetch and as a route'
       assert.throws(
         start,
         (error: Error & { code: string }) =>
-          error.code === 'HTTP_ARGUMENT' && error.message.includes('createServer() of node:http'),
+          error.code === 'HTTP_ARGUMENT' && error.message.includes('is passed as nodeHandler(app)'),
       )
   }
   createApp({ fetch: (_request: Request, _connection: unknown) => new Response('ok') })
@@ -72,7 +72,7 @@ test('a handler for (req, res) that is not recognised fails with the remedy at a
     assert.equal((await app.inject('/a')).status, 500)
     const { code, facts, message, cause } = causes.pop() as HttpError<'HTTP_NODE_HANDLER'>
     assert.deepEqual([code, facts.where], ['HTTP_NODE_HANDLER', '/a'], message)
-    assert.ok(message.startsWith('the handler of /a ') && message.endsWith('createServer() of node:http'))
+    assert.ok(message.startsWith('the handler of /a ') && message.endsWith('as nodeHandler(handler)'))
     assert.ok(cause instanceof TypeError)
   }
   const app = createApp({ fetch: handlers[0] as never, error })

@@ -14,6 +14,7 @@ import { isCorespunResponse, NativeResponse, responseParts } from '../fetch/resp
 import { isWebSocketRoute } from '../websocket/handlers.ts'
 import type { WebSocketHandlers } from '../websocket/socket.ts'
 import { socketHandler } from '../websocket/upgrade.ts'
+import { isNodeApp } from '../listener/node-handler.ts'
 import type { HttpRequest } from '../message/http-request.ts'
 import { Router } from './router.ts'
 
@@ -88,10 +89,8 @@ const EXPECTED =
   `(${METHODS.join(', ')})`
 
 const NOT_FOR_NODE =
-  'a function (request) => Response, not an app or handler for (req, res), such as one of express, koa, ' +
-  'fastify or Next.js: pass that to createServer() of node:http'
-/** Parameters of a function whose second one is a response of node:http by its name. */
-const NODE_PARAMETERS = /^[^(]*\(\s*(?:[\w$]+|\{[^{}]*\})\s*,\s*_?res(?:p|ponse)?\s*[,)]/
+  'a function (request) => Response; an app or handler for (req, res), such as one of express, koa, ' +
+  'fastify or Next.js, is passed as nodeHandler(app)'
 
 export interface Whole {
   readonly status: number
@@ -197,26 +196,6 @@ export function isMethodTable(value: unknown): value is Record<string, unknown> 
 
 function methodFor(value: unknown): string {
   return runOf(value) === undefined ? 'GET' : '*'
-}
-
-/**
- * Whether a value is an app for the `(req, res)` of node:http. By its methods: of express and connect it is a
- * function, of koa and fastify an object. By the names of its parameters: koa's `callback()`, the handler of
- * Next.js. Other functions of two parameters are handlers.
- */
-function isNodeApp(value: unknown): boolean {
-  if (value === null || (typeof value !== 'function' && typeof value !== 'object')) return false
-  const has = (name: string): boolean => typeof (value as Record<string, unknown>)[name] === 'function'
-  if (has('fetch')) return false
-  if (typeof value === 'function')
-    return (
-      value.length >= 2 &&
-      (has('handle') ||
-        has('set') ||
-        has('use') ||
-        NODE_PARAMETERS.test(Function.prototype.toString.call(value)))
-    )
-  return (has('callback') && has('use')) || (has('inject') && has('register'))
 }
 
 function compile(value: unknown, where: string, option: string, late: (() => Promise<void>)[]): Compiled {

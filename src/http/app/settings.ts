@@ -18,6 +18,7 @@ import {
 import type { HttpRefusal } from '../message/refusals.ts'
 import type { Connection } from '../fetch/connection.ts'
 import type { ErrorHandler } from './routes.ts'
+import { isNodeHandler } from '../listener/node-handler.ts'
 import { type HttpLimits, parseLimits, wrong } from '../message/limits.ts'
 import { Proxies, type ProxyOptions, type TrustedProxies } from '../message/proxies.ts'
 import type { SharedRooms } from '../websocket/shared-rooms.ts'
@@ -205,7 +206,7 @@ export function parseSettings(given: unknown, forced: string | undefined) {
     core:
       valueOfKind('serve()', 'CORESPUN_HTTP_CORE', forced === '' ? undefined : forced, CORE, wrong) ?? core,
     /** Whether the server replaces the global `Request`, `Response`, `Headers` and `fetch`. */
-    globals: parts.fetch !== undefined || parts.routes.hasApps,
+    globals: (parts.fetch !== undefined && !isNodeHandler(settings.fetch)) || parts.routes.hasApps,
   })
 }
 

@@ -1,12 +1,14 @@
 /**
  * The app that a module exports.
  *
- * A module exports its app in one of four forms: options of `serve`, a function, an app with `fetch` such as
- * hono's, or `routes` and `fetch` as exports of the module itself.
+ * A module exports its app in one of five forms: options of `serve`, a function, an app with `fetch` such as
+ * hono's, an app for the `(req, res)` of node:http such as one of express, or `routes` and `fetch` as exports
+ * of the module itself.
  */
 import { loadReason, CorespunError } from '../../base/index.ts'
 import type { FetchApp } from '../app/routes.ts'
 import { HttpError } from '../errors.ts'
+import { isNodeApp, nodeHandler } from '../listener/node-handler.ts'
 import type { ServeOptions } from '../app/settings.ts'
 
 /** An app as a module exports it: options of `serve`, and what to do at the end. */
@@ -59,7 +61,7 @@ export async function loadApp({ app: url, appExport: name, appArgs }: AppSource)
   }
   const problem =
     appArgs === undefined
-      ? 'is not an app: export `routes`, `fetch` or a function (request) => Response'
+      ? 'is not an app: export `routes`, `fetch`, a function (request) => Response, or an app for (req, res)'
       : 'is not a function that returns an app'
   const reason = `${which} ${problem}; it exports ${names.join(', ') || 'nothing'}`
   throw new HttpError('HTTP_APP', { app: url, reason })
@@ -106,8 +108,11 @@ function appIn(exports: Exports, name: string | undefined): ModuleApp | undefine
   return undefined
 }
 
-/** A function, options, or an app with `fetch` such as hono's; undefined for other values. */
+/**
+ * A function, options, an app with `fetch` such as hono's, or one for node:http; undefined for other values.
+ */
 function appOf(value: unknown): ModuleApp | undefined {
+  if (isNodeApp(value)) return { fetch: nodeHandler(value) }
   if (typeof value === 'function') return { fetch: value as NonNullable<ModuleApp['fetch']> }
   if (value === null || typeof value !== 'object') return undefined
   const { routes, fetch, close } = value as Exports

@@ -22,6 +22,14 @@ type Init = ResponseInit & { readonly headers?: HeadersInit }
 /** A body without a stream. */
 type Whole = string | Uint8Array
 
+/** A head that is ready to be sent, and the same for who looks. */
+interface Prepared {
+  /** Default 200. */
+  readonly status?: number
+  readonly head: HeaderLines
+  readonly headers: HeadersInit
+}
+
 /** What a response is on its way out: all there is when `stream` is undefined. */
 export interface Parts {
   readonly status: number
@@ -49,7 +57,7 @@ let isOwn: (value: object) => value is CorespunResponse
 let nativeOf: (response: CorespunResponse) => Response | undefined
 let ownBody: (response: CorespunResponse) => Whole | LazyBody | null | undefined
 let canRepeat: (response: CorespunResponse) => boolean
-let prepare: (response: CorespunResponse, head: HeaderLines, headers: Record<string, string>) => void
+let prepare: (response: CorespunResponse, body: Whole | LazyBody | null, prepared: Prepared) => void
 
 /**
  * The standard `Response`, without a stream for bodies that are whole.
@@ -74,7 +82,7 @@ export class CorespunResponse implements Response {
   #type: string
   #native: Response | undefined
   /** Headers that were made ready before, until somebody looks. */
-  #prepared: { readonly head: HeaderLines; readonly headers: Record<string, string> } | undefined
+  #prepared: Prepared | undefined
 
   static {
     partsOf = (response) => response.#parts()
@@ -82,8 +90,9 @@ export class CorespunResponse implements Response {
     nativeOf = (response) => response.#native
     ownBody = (response) => response.#body
     canRepeat = (response) => !(response.#body instanceof LazyBody) || response.#body.again() !== undefined
-    prepare = (response, head, headers) => {
-      response.#prepared = { head, headers }
+    prepare = (response, body, prepared) => {
+      response.#body = body
+      response.#prepared = prepared
     }
   }
 
@@ -378,13 +387,14 @@ export function fitted(headers: Headers, url: string | undefined, body: unknown)
   return left
 }
 
-/** A response to be sent with headers that were made ready before. */
-export function preparedResponse(
-  body: LazyBody,
-  { head, headers }: { readonly head: HeaderLines; readonly headers: Record<string, string> },
-): CorespunResponse {
-  const response = new CorespunResponse(body as unknown as ResponseBody)
-  prepare(response, head, headers)
+/**
+ * A response to be sent with headers that were made ready before. Bytes are not copied, and no content type
+ * is added.
+ */
+export function preparedResponse(body: Whole | LazyBody | null, prepared: Prepared): CorespunResponse {
+  const { status } = prepared
+  const response = new CorespunResponse(null, status === undefined ? undefined : { status })
+  prepare(response, body, prepared)
   return response
 }
 

@@ -18,6 +18,8 @@ export interface Relay {
 export class Hub {
   /** Passes an error of a handler to the app. */
   readonly report: (error: unknown, request: Request, where: string) => void
+  /** Where its server listens. */
+  address: { readonly host: string; readonly port: number } | undefined = undefined
   #rooms: Rooms | undefined
   #relay: Relay | undefined
 

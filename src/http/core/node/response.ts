@@ -34,6 +34,7 @@ export async function send(
   response.writeHead(status, pairs)
   if (body === null) response.end()
   else {
+    response.flushHeaders() // as the native core: the first piece may come much later
     const reader = body.getReader()
     const leave = (): void => {
       const why = new HttpError('HTTP_CLIENT_DISCONNECTED', { during: 'a streamed response' })

@@ -1,0 +1,422 @@
+/**
+ * One exchange as the `req` and `res` of node:http, and what an app does with them as a Response.
+ *
+ * Both are objects of Node's own classes, so headers, events, states and errors are Node's. Only the seams to
+ * its parser and socket are replaced: `_read` and `_destroy` of the request; `_storeHeader`, `_send`,
+ * `_writeRaw` and `end` of the response. They are properties of the objects, because express replaces the
+ * prototypes of both. A response that the app ends at once is sent whole. Over 400 lines: both objects share
+ * the state of one exchange.
+ */
+import { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { promiseOf } from '../../base/index.ts'
+import { HttpError } from '../errors.ts'
+import { type HeaderLines, headerLines } from '../fetch/headers.ts'
+import type { LazyBody } from '../fetch/lazy-body.ts'
+import { onAbort } from '../fetch/request.ts'
+import { preparedResponse } from '../fetch/response.ts'
+import { TrailedBody } from '../fetch/trailers.ts'
+import type { Exchange } from '../message/core-interface.ts'
+import { fieldsIn, type Pairs, pairsOf } from './head.ts'
+import { ownedByCore, type Owner, PeerSocket } from './peer-socket.ts'
+import { WrittenBody } from './written-body.ts'
+
+/** An app for node:http. */
+export type Listener = (req: IncomingMessage, res: ServerResponse) => unknown
+
+type Callback = () => void
+type Data = string | Uint8Array
+
+const PAIR = Symbol('corespun.pair')
+
+/** What Node has on a request, beyond its documentation. */
+interface NodeRequest extends IncomingMessage {
+  [PAIR]: NodeExchange
+  _consumed: boolean
+  _readableState: { readingMore: boolean }
+  _addHeaderLines(pairs: string[], count: number): void
+  _dump(): void
+}
+
+/** The same on a response. */
+interface NodeResponse extends ServerResponse {
+  [PAIR]: NodeExchange
+  _header: string | null
+  _trailer: string
+  _closed: boolean
+  _contentLength: number | null
+  chunkedEncoding: boolean
+  _storeHeader(line: string, headers: unknown): void
+  _send(data: Data, encoding?: BufferEncoding | null, callback?: Callback | null): boolean
+  _writeRaw(data: string, encoding?: BufferEncoding | Callback, callback?: Callback): boolean
+}
+
+/** By which Node remembers that `write` has returned false. */
+const NEED_DRAIN = symbolOf('kNeedDrain')
+
+function symbolOf(description: string): symbol {
+  const request = { method: 'GET', httpVersionMajor: 1, httpVersionMinor: 1 } as IncomingMessage
+  const symbols = Object.getOwnPropertySymbols(new ServerResponse(request))
+  return symbols.find((symbol) => symbol.description === description) ?? Symbol(description)
+}
+
+/** Calls an app for node:http. Throws, or rejects, with what it throws before its response. */
+export function respondedBy(listen: Listener, exchange: Exchange): Response | Promise<Response> {
+  const pair = new NodeExchange(exchange)
+  const promise = promiseOf(listen(pair.req, pair.res))
+  promise?.then(undefined, (error: unknown) => pair.fail(error))
+  return pair.responded()
+}
+
+export class NodeExchange implements Owner {
+  readonly exchange: Exchange
+  readonly socket: PeerSocket
+  readonly req: NodeRequest
+  readonly res: NodeResponse
+  readonly #hasBody: boolean
+  /** `end` of the response is running. */
+  #isEnding = false
+  #head: HeaderLines | undefined
+  #pairs: Pairs = []
+  /** Names of trailers that its head announces; undefined: it has no trailers. */
+  #trailers: string | undefined
+  /** The body of a response that ended at once. */
+  #whole: Data | null = null
+  /** That of one that is streamed. */
+  #body: WrittenBody | undefined
+  /** The core sends no body, as for HEAD: what is written is dropped. */
+  #isDropped = false
+  /** Emits `finish`. */
+  #onFinish: Callback | undefined
+  #response: Response | undefined
+  #failure: { readonly error: unknown } | undefined
+  #waiting: { resolve(response: Response): void; reject(error: unknown): void } | undefined
+  /** The response is complete, or given up. */
+  #isOver = false
+  /** What is left of the request's body is not for the app. */
+  #isDumped = false
+  /** The request failed by what its client has sent; its response may follow. */
+  #isRefused = false
+
+  constructor(exchange: Exchange) {
+    this.exchange = exchange
+    this.#hasBody = exchange.bodyBytes !== 0
+    this.socket = new PeerSocket(this)
+    this.req = this.#request()
+    this.res = this.#responseOf(this.req)
+  }
+
+  #request(): NodeRequest {
+    const { exchange } = this
+    const req = new IncomingMessage(this.socket as unknown as Socket) as NodeRequest
+    req[PAIR] = this
+    req._read = read
+    req._destroy = destroy
+    req.httpVersionMajor = 1
+    req.httpVersionMinor = 1
+    req.httpVersion = '1.1'
+    req.method = exchange.method
+    req.url = exchange.target
+    const pairs = exchange.headerPairs()
+    // Over HTTP/2 nothing else shows that there is a body, and parsers of bodies look for it.
+    if (exchange.bodyBytes < 0 && exchange.header('transfer-encoding') === undefined)
+      pairs.push('Transfer-Encoding', 'chunked')
+    req._addHeaderLines(pairs, pairs.length)
+    return req
+  }
+
+  #responseOf(req: NodeRequest): NodeResponse {
+    const res = new ServerResponse(req) as unknown as NodeResponse
+    res[PAIR] = this
+    res._storeHeader = storeHeader
+    res._send = send
+    res._writeRaw = writeRaw
+    res.end = end as NodeResponse['end']
+    ;(res as { socket: unknown }).socket = this.socket
+    return res
+  }
+
+  /** The response, now if there is one. */
+  responded(): Response | Promise<Response> {
+    if (this.#response !== undefined) return this.#response
+    if (this.#failure !== undefined) throw this.#failure.error
+    this.#watch()
+    return new Promise((resolve, reject) => {
+      this.#waiting = { resolve, reject }
+    })
+  }
+
+  #respond(response: Response): void {
+    if (this.#waiting === undefined) this.#response = response
+    else this.#waiting.resolve(response)
+  }
+
+  /** The app has failed. @throws {unknown} The same error after the response. */
+  fail(error: unknown): void {
+    if (this.#isOver) throw error
+    this.#giveUp(error)
+  }
+
+  /** The app has closed its socket. */
+  destroyed(): void {
+    this.#lose()
+  }
+
+  get writableLength(): number {
+    return this.#body?.bytes ?? 0
+  }
+
+  timedOut(): boolean {
+    const isHeardByRequest = !this.req.complete && this.req.emit('timeout', this.socket)
+    return this.res.emit('timeout', this.socket) || isHeardByRequest
+  }
+
+  #watch(): void {
+    const lose = (): void => this.#lose()
+    if (this.exchange.aborted) process.nextTick(lose)
+    else onAbort(this.exchange, lose)
+  }
+
+  /** The client has left, or the app has closed its connection. */
+  #lose(): void {
+    if (!this.#isOver) this.#giveUp(new HttpError('HTTP_CLIENT_DISCONNECTED', { during: 'its response' }))
+  }
+
+  /** There is no response, or no more of it. */
+  #giveUp(error: unknown): void {
+    const { socket, req, res } = this
+    this.#isOver = true
+    this.#failure = { error }
+    this.#waiting?.reject(error)
+    this.#body?.fail(error)
+    socket.closed()
+    req.destroy(Object.assign(new Error('aborted'), { code: 'ECONNRESET' }))
+    process.nextTick(() => {
+      socket.emit('close', false)
+      close(res)
+    })
+  }
+
+  /** The core has all of the response. */
+  readonly #done = (): void => {
+    const { req, res } = this
+    this.#isOver = true
+    this.socket.released()
+    this.#onFinish?.()
+    close(res)
+    if (req._consumed) return
+    const isHeard = req.listenerCount('close') + req.listenerCount('end') > 0
+    if (!this.#hasBody && !isHeard) {
+      req.complete = true
+      return
+    }
+    this.#isDumped = true
+    req._dump()
+  }
+
+  // The seams of the response.
+
+  storeHeader(line: string, headers: unknown): void {
+    const { res, exchange } = this
+    const { statusCode: status } = res
+    if (status === 101) throw ownedByCore()
+    if (status < 200 || status > 599) {
+      const where = `${exchange.method} ${exchange.target.split('?')[0]}`
+      const expected = 'a response with a status of 200 to 599'
+      throw new HttpError('HTTP_RESPONSE', { where, received: String(status), expected })
+    }
+    const pairs = pairsOf(res, headers)
+    if (!res.shouldKeepAlive) pairs.push(['connection', 'close'])
+    const trailer = pairs.findIndex(([name]) => name === 'trailer' || name === 'Trailer')
+    if (trailer >= 0) [[, this.#trailers]] = pairs.splice(trailer, 1)
+    this.#head = headerLines(pairs)
+    this.#pairs = pairs
+    res._header = line
+    res._contentLength = this.#head.length ?? null
+    res.chunkedEncoding = false
+  }
+
+  /** A piece of the body; within `end` also the end of it, with the callback that emits `finish`. */
+  send(data: Data, encoding: BufferEncoding | null | undefined, callback: Callback | undefined): boolean {
+    if (this.#isOver) return false
+    this.socket.touched()
+    const isLast = this.#isEnding && data.length === 0
+    if (isLast) this.#onFinish = callback
+    if (this.#body === undefined) {
+      if (this.#isEnding && this.#trailers === undefined) {
+        if (!isLast) this.#whole = isUtf8(encoding) ? data : bytesOf(data, encoding)
+        return true
+      }
+      this.#begin()
+    }
+    if (isLast) return true
+    if (!this.#isDropped) return this.#body!.write(bytesOf(data, encoding), callback)
+    if (callback !== undefined) process.nextTick(callback)
+    return true
+  }
+
+  /** An informational response: early hints are sent, others by the core alone. */
+  inform(data: string, callback: Callback | undefined): boolean {
+    if (data.startsWith('HTTP/1.1 103')) {
+      const { lines } = headerLines(fieldsIn(data).slice(1, -2))
+      if (lines !== '') this.exchange.hint(lines)
+    }
+    if (callback !== undefined) process.nextTick(callback)
+    return true
+  }
+
+  end(given: unknown[]): void {
+    const { res } = this
+    const wasFinished = res.finished
+    const node = Object.getPrototypeOf(res) as { end(...given: unknown[]): unknown }
+    this.#isEnding = true
+    try {
+      node.end.apply(res, given)
+    } finally {
+      this.#isEnding = false
+    }
+    if (wasFinished || !res.finished || this.#isOver) return
+    if (this.#body !== undefined && !this.#isDropped) return this.#body.end()
+    if (this.#body === undefined) {
+      const body = res.statusCode === 205 ? null : this.#whole
+      this.#respond(preparedResponse(body, this.#prepared()))
+    }
+    this.#finishSoon()
+  }
+
+  #finishSoon(): void {
+    this.#isOver = true
+    process.nextTick(this.#done)
+  }
+
+  #prepared(): { readonly status: number; readonly head: HeaderLines; readonly headers: Pairs } {
+    return { status: this.res.statusCode, head: this.#head!, headers: this.#pairs }
+  }
+
+  /** The response is sent from here on, as it is written. */
+  #begin(): void {
+    const body = (this.#body = new WrittenBody(this.socket.writableHighWaterMark, this))
+    const sent: LazyBody =
+      this.#trailers === undefined ? body : new TrailedBody(body, this.#trailers, this.#trailersOf())
+    if (this.#waiting === undefined) this.#watch()
+    this.#respond(preparedResponse(sent, this.#prepared()))
+  }
+
+  /** What `addTrailers` has added when the body has ended. */
+  #trailersOf(): Record<string, () => string | undefined> {
+    const valueOf = (name: string): string | undefined => {
+      const fields = fieldsIn(this.res._trailer)
+      return fields.find(([found]) => found.toLowerCase() === name.toLowerCase())?.[1]
+    }
+    const names = this.#trailers!.split(',').map((name) => name.trim())
+    return Object.fromEntries(names.map((name) => [name, () => valueOf(name)]))
+  }
+
+  onDrain(): void {
+    process.nextTick(() => {
+      ;(this.res as unknown as Record<symbol, boolean>)[NEED_DRAIN] = false
+      this.res.emit('drain')
+    })
+  }
+
+  onEnd(): void {
+    process.nextTick(this.#done)
+  }
+
+  onCancel(reason: unknown): void {
+    if (reason !== undefined) return this.#lose()
+    this.#isDropped = true
+    if (this.res.finished) this.#finishSoon()
+  }
+
+  // The seams of the request.
+
+  read(): void {
+    const { req } = this
+    if (!req._consumed) {
+      req._readableState.readingMore = false
+      req._consumed = true
+    }
+    if (!this.#hasBody || this.#isDumped) return this.#endOfBody()
+    this.exchange.pull().then(
+      (piece) => {
+        if (piece === undefined) this.#endOfBody()
+        else req.push(Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength))
+      },
+      (error: unknown) => {
+        if (this.exchange.aborted) return this.#lose()
+        this.#isRefused = true
+        req.destroy(error as Error)
+      },
+    )
+  }
+
+  #endOfBody(): void {
+    const { req } = this
+    const pairs = this.#hasBody && !this.#isDumped ? this.exchange.trailerPairs() : []
+    req.complete = true
+    if (pairs.length > 0) req._addHeaderLines(pairs, pairs.length) // of a complete request they are trailers
+    req.push(null)
+  }
+
+  destroy(error: Error | null, callback: (error?: Error | null) => void): void {
+    const { req } = this
+    if (!this.#isRefused && (!req.readableEnded || !req.complete)) {
+      req.aborted = true
+      req.emit('aborted')
+      if (!this.#isOver) this.socket.destroy(error ?? undefined)
+    }
+    // As in Node: without a listener the error is not emitted, which would end the process.
+    process.nextTick(() => callback(req.listenerCount('error') === 0 ? null : error))
+  }
+}
+
+function read(this: NodeRequest): void {
+  this[PAIR].read()
+}
+
+function destroy(this: NodeRequest, error: Error | null, callback: (error?: Error | null) => void): void {
+  this[PAIR].destroy(error, callback)
+}
+
+function storeHeader(this: NodeResponse, line: string, headers: unknown): void {
+  this[PAIR].storeHeader(line, headers)
+}
+
+function send(
+  this: NodeResponse,
+  data: Data,
+  encoding?: BufferEncoding | null,
+  callback?: Callback | null,
+): boolean {
+  return this[PAIR].send(data, encoding, callback ?? undefined)
+}
+
+function writeRaw(
+  this: NodeResponse,
+  data: string,
+  encoding?: BufferEncoding | Callback,
+  callback?: Callback,
+): boolean {
+  return this[PAIR].inform(data, typeof encoding === 'function' ? encoding : callback)
+}
+
+function end(this: NodeResponse, ...given: unknown[]): NodeResponse {
+  this[PAIR].end(given)
+  return this
+}
+
+function close(res: NodeResponse): void {
+  if (res._closed) return
+  res.destroyed = true
+  res._closed = true
+  res.emit('close')
+}
+
+function isUtf8(encoding: BufferEncoding | null | undefined): boolean {
+  return !encoding || encoding === 'utf8' || encoding === 'utf-8'
+}
+
+function bytesOf(data: Data, encoding: BufferEncoding | null | undefined): Uint8Array {
+  return typeof data === 'string' ? Buffer.from(data, encoding ?? 'utf8') : data
+}

@@ -1,0 +1,107 @@
+/**
+ * What an app for node:http has written of a response that is streamed: a queue between `res.write` and the
+ * core.
+ *
+ * The core reads the next piece when the client has taken those before, so the queue is what `write` and
+ * `drain` report. As in Node, an app that ignores both is not refused.
+ */
+import type { ReadResult } from '../message/standard.ts'
+import { LazyBody } from '../fetch/lazy-body.ts'
+
+type Callback = () => void
+
+interface Piece {
+  readonly bytes: Uint8Array
+  readonly callback: Callback | undefined
+}
+
+interface Events {
+  /** All pieces are taken, after `write` has returned false. */
+  onDrain(): void
+  /** The core has all of it. */
+  onEnd(): void
+  /** The core takes no more of it; without a reason, it sends the head alone. */
+  onCancel(reason: unknown): void
+}
+
+export class WrittenBody extends LazyBody {
+  readonly #pieces: Piece[] = []
+  readonly #bytesMax: number
+  readonly #events: Events
+  #bytes = 0
+  #isFull = false
+  #isEnded = false
+  #failure: { readonly error: unknown } | undefined
+  #reader: { resolve(result: ReadResult): void; reject(error: unknown): void } | undefined
+
+  constructor(bytesMax: number, events: Events) {
+    super()
+    this.#bytesMax = bytesMax
+    this.#events = events
+  }
+
+  /** Bytes that wait. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** Returns whether there is room for more. An empty piece sends the head of the response. */
+  write(bytes: Uint8Array, callback: Callback | undefined): boolean {
+    if (this.#failure !== undefined) return false
+    this.#bytes += bytes.byteLength
+    this.#pieces.push({ bytes, callback })
+    if (this.#reader !== undefined) this.#serve()
+    this.#isFull ||= this.#bytes >= this.#bytesMax
+    return !this.#isFull
+  }
+
+  end(): void {
+    this.#isEnded = true
+    if (this.#reader !== undefined) this.#serve()
+  }
+
+  /** The response is aborted. */
+  fail(error: unknown): void {
+    this.#failure = { error }
+    this.#pieces.length = 0
+    this.#bytes = 0
+    this.#reader?.reject(error)
+    this.#reader = undefined
+  }
+
+  read(): Promise<ReadResult> {
+    return new Promise((resolve, reject) => {
+      this.#reader = { resolve, reject }
+      this.#serve()
+    })
+  }
+
+  override cancel(reason: unknown): Promise<void> {
+    this.#events.onCancel(reason)
+    return Promise.resolve()
+  }
+
+  again(): undefined {
+    return undefined
+  }
+
+  #serve(): void {
+    const { resolve, reject } = this.#reader!
+    const piece = this.#pieces.shift()
+    if (this.#failure === undefined && piece === undefined && !this.#isEnded) return
+    this.#reader = undefined
+    if (this.#failure !== undefined) return reject(this.#failure.error)
+    if (piece === undefined) {
+      resolve({ done: true, value: undefined })
+      return this.#events.onEnd()
+    }
+    const { bytes, callback } = piece
+    this.#bytes -= bytes.byteLength
+    resolve({ done: false, value: bytes })
+    if (callback !== undefined) process.nextTick(callback)
+    if (this.#isFull && this.#pieces.length === 0) {
+      this.#isFull = false
+      this.#events.onDrain()
+    }
+  }
+}
