@@ -122,7 +122,6 @@ impl Broadcast {
     }
 
     /// The outcome once settled: nothing, or the first failure. For callers that block.
-    #[must_use]
     pub fn outcome(&self) -> Option<Option<Failure>> {
         // Acquire: pairs with the Release in finish.
         self.settled.load(Ordering::Acquire).then(|| lock(&self.answers).failure.clone())

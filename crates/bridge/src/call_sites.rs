@@ -24,13 +24,11 @@ pub struct CallSite {
 impl CallSite {
     /// `None` when there is no call site with these numbers.
     #[inline]
-    #[must_use]
     pub fn at(script: i32, position: i32) -> Option<Self> {
         ((1..SCRIPTS).contains(&script) && position >= 0).then_some(Self { script, position })
     }
 
     /// The same by line and column, from 0.
-    #[must_use]
     pub fn at_line(script: i32, line: i32, column: i32) -> Option<Self> {
         if line < 0 || !(0..COLUMNS).contains(&column) {
             return None;
@@ -47,7 +45,6 @@ pub struct CallSites(HashMap<CallSite, u32, BuildHasherDefault<SiteHasher>>);
 impl CallSites {
     /// The number that was remembered for it, 0 when none was.
     #[inline]
-    #[must_use]
     pub fn get(&self, site: CallSite) -> u32 {
         self.0.get(&site).copied().unwrap_or(0)
     }

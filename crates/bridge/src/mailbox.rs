@@ -36,7 +36,6 @@ impl std::fmt::Debug for Mailbox {
 
 impl Mailbox {
     /// The mailbox's number in the process.
-    #[must_use]
     pub const fn number(&self) -> u32 {
         self.number
     }
@@ -119,7 +118,6 @@ impl Mailbox {
 
     /// Whether mail has arrived.
     #[inline]
-    #[must_use]
     pub fn has_mail(&self) -> bool {
         // SeqCst: may be the sleeper's second look.
         self.mail_count.load(Ordering::SeqCst) > 0
@@ -127,7 +125,6 @@ impl Mailbox {
 
     /// Whether a task or mail has arrived.
     #[inline]
-    #[must_use]
     pub fn has_arrivals(&self) -> bool {
         !self.inbox.is_empty() || self.has_mail()
     }

@@ -31,7 +31,6 @@ pub struct Receiver {
 
 impl Receiver {
     /// A closed receiver with a mailbox of its own, for threads to open one after another.
-    #[must_use]
     pub fn new(number: u32, machine: &'static Machine) -> Self {
         let mailbox: &'static Mailbox = Box::leak(Box::new(Mailbox {
             number,
@@ -54,7 +53,6 @@ impl Receiver {
     }
 
     /// The shared end.
-    #[must_use]
     pub const fn mailbox(&self) -> &'static Mailbox {
         self.mailbox
     }
@@ -113,13 +111,11 @@ impl Receiver {
     }
 
     /// Whether a joined call has ended; this thread then holds its task until `put_away`.
-    #[must_use]
     pub fn has_come(&self, task: &'static Task) -> bool {
         task.has_arrived()
     }
 
     /// Mark this thread as asleep until the joined `task` returns; false when it has.
-    #[must_use]
     pub fn try_sleep_until(&mut self, task: &'static Task) -> bool {
         self.mailbox.enter_sleep();
         if task.has_arrived() {
@@ -141,7 +137,6 @@ impl Receiver {
 
     /// Whether the number of a call is one of the dense numbers that `task` makes next, or below.
     #[inline]
-    #[must_use]
     pub fn may_have(&self, call: u32) -> bool {
         call as usize <= self.chunks.len() * CHUNK_TASKS
     }
@@ -202,14 +197,12 @@ impl Receiver {
     }
 
     /// Calls that were sent and have not returned.
-    #[must_use]
     pub const fn in_flight(&self) -> usize {
         self.in_flight
     }
 
     /// Whether there is something for this thread: a task or mail.
     #[inline]
-    #[must_use]
     pub fn has_arrivals(&self) -> bool {
         !self.arrived.is_empty() || self.mailbox.has_arrivals()
     }
@@ -241,7 +234,6 @@ impl Receiver {
     }
 
     /// Mark this thread as asleep. Returns false, and it must not, when something has arrived.
-    #[must_use]
     pub fn try_sleep(&mut self) -> bool {
         self.mailbox.enter_sleep();
         if self.has_arrivals() {

@@ -39,7 +39,6 @@ pub fn start(module: Text) {
 }
 
 /// What threads import; `None`: nothing counts.
-#[must_use]
 pub fn module() -> Option<Text> {
     MODULE.get().cloned()
 }
@@ -58,7 +57,6 @@ pub fn add(mailbox: &Mailbox, buffer: u32) {
 }
 
 /// All sheets: the number of each, and that of its thread's mailbox, 0 if it has ended.
-#[must_use]
 pub fn all() -> Vec<u32> {
     lock(&SHEETS).iter().flat_map(|sheet| [sheet.buffer, sheet.thread]).collect()
 }
@@ -80,7 +78,6 @@ pub fn name_tenant(hash: u64, name: Text) {
 }
 
 /// The name of a tenant, if it was named and there was room.
-#[must_use]
 pub fn tenant_name(hash: u64) -> Option<Text> {
     lock(&TENANTS).get(&hash).cloned()
 }

@@ -57,13 +57,11 @@ pub fn add(thread: u32, mut numbers: Numbers, text: Text) -> u32 {
 }
 
 /// The number of the youngest; 0 without any.
-#[must_use]
 pub fn last() -> u32 {
     LAST.load(Ordering::Relaxed)
 }
 
 /// The numbers of those after number `after`, the oldest first.
-#[must_use]
 pub fn numbers(after: u32) -> Vec<f64> {
     let rows = lock(&ROWS);
     rows.iter()
@@ -74,7 +72,6 @@ pub fn numbers(after: u32) -> Vec<f64> {
 }
 
 /// The text of one; `None` when it was dropped.
-#[must_use]
 pub fn text(number: u32) -> Option<Text> {
     find(&mut lock(&ROWS), number).map(|row| row.text.clone())
 }

@@ -206,7 +206,6 @@ impl Task {
     }
 
     /// Whether its caller waits for it, blocking.
-    #[must_use]
     pub fn is_joined(&self) -> bool {
         // Relaxed: set before it was sent.
         self.joined.load(Ordering::Relaxed)
@@ -219,7 +218,6 @@ impl Task {
     }
 
     /// The caller's number of this call.
-    #[must_use]
     pub const fn call(&self) -> u32 {
         self.call
     }

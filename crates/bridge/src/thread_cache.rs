@@ -29,7 +29,6 @@ struct Entry<K, T> {
 impl<K, T> ThreadCache<K, T> {
     /// No values.
     #[cfg(not(loom))]
-    #[must_use]
     #[expect(clippy::new_without_default, reason = "a constant, for statics")]
     pub const fn new() -> Self {
         Self(
@@ -40,7 +39,6 @@ impl<K, T> ThreadCache<K, T> {
 
     /// The same for loom, whose atomics cannot be constants.
     #[cfg(loom)]
-    #[must_use]
     pub fn new() -> Self {
         let none = |_| Entry { env: AtomicPtr::new(ptr::null_mut()), value: AtomicPtr::new(ptr::null_mut()) };
         Self(std::array::from_fn(none))
@@ -55,7 +53,6 @@ impl<K, T> ThreadCache<K, T> {
 
     /// The value of an environment; null if it is not cached. Called on the environment's thread.
     #[inline]
-    #[must_use]
     pub fn get(&self, env: *mut K) -> *mut T {
         let entry = self.entry(env);
         // Relaxed: only this thread writes its environment and its value.
@@ -101,7 +98,6 @@ pub fn mailbox_opened<K>(env: *mut K, mailbox: &'static Mailbox) {
 }
 
 /// Whether this is the environment of this thread's first mailbox, which that mailbox does not outlive.
-#[must_use]
 pub fn is_first<K>(env: *mut K) -> bool {
     FIRST.get().is_some_and(|(first, _)| ptr::eq(first, env.cast()))
 }

@@ -192,10 +192,7 @@ impl FileCache {
 
     /// The file that a path leads to, as the numbers of [`found`]; `None` if it leads to nothing, or to a
     /// file that may not be read.
-    ///
-    /// # Errors
-    ///
-    /// Those that do not depend on the path, such as `EMFILE`.
+    /// Errors are those that do not depend on the path, such as `EMFILE`.
     pub fn find(&mut self, request: &FilePath<'_>, now_ms: u64) -> io::Result<Option<[f64; found::NUMBERS]>> {
         let FilePath { folder, path, index } = request;
         let key = [folder.as_bytes(), path.as_bytes(), index.as_bytes()].join(&0);

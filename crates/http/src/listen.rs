@@ -150,10 +150,7 @@ fn watch(selector: &Shared, socket: &OwnedFd) -> io::Result<()> {
 
 impl Membership {
     /// Listen on `endpoint`.
-    ///
-    /// # Errors
-    ///
-    /// Those of the system; `EADDRINUSE` when another group uses the endpoint, or this one is not shared.
+    /// `EADDRINUSE`: another group uses the endpoint, or this one is not shared.
     pub fn join(endpoint: Endpoint, is_shared: bool, selector: &Arc<Shared>) -> io::Result<Self> {
         let mut table = table();
         table.last += 1;
@@ -196,10 +193,7 @@ impl Membership {
     }
 
     /// Accept again after [`send_away`].
-    ///
-    /// # Errors
-    ///
-    /// Those of opening a socket; `ENOENT` when the group has been closed.
+    /// `ENOENT`: the group has been closed.
     pub fn rejoin(&self) -> io::Result<()> {
         let mut table = table();
         let Some(group) = table.groups.iter_mut().find(|group| group.is_away(self.member.id)) else {

@@ -60,10 +60,7 @@ pub struct Reactor {
 
 impl Reactor {
     /// Listen.
-    ///
-    /// # Errors
-    ///
-    /// Those of the system; `EINVAL` when a region is too small.
+    /// `EINVAL`: a region is too small.
     pub fn open(settings: Settings, inbound: Region, out: Region, body: Region) -> io::Result<Self> {
         let inbound_bytes_min = layout::WORDS_BYTES + Batch::data_bytes_min(&settings.limits);
         if inbound.len() < inbound_bytes_min || out.len() < OUT_BYTES_MIN || body.len() < OUT_BYTES_MIN {
@@ -78,7 +75,6 @@ impl Reactor {
     }
 
     /// How often each constant response was sent, see `Constants::counts`.
-    #[must_use]
     pub fn constant_counts(&self) -> Vec<f64> {
         self.batches.constants.counts()
     }

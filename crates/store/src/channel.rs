@@ -76,13 +76,11 @@ impl std::fmt::Debug for Channel {
 
 impl Channel {
     /// A channel for at most `messages_max` messages.
-    #[must_use]
     pub fn new(messages_max: usize) -> Self {
         Self { messages_max, state: Mutex::default() }
     }
 
     /// Most messages.
-    #[must_use]
     pub const fn messages_max(&self) -> usize {
         self.messages_max
     }
@@ -158,19 +156,16 @@ impl Channel {
     }
 
     /// Whether it was closed.
-    #[must_use]
     pub fn is_closed(&self) -> bool {
         self.state.lock().closed
     }
 
     /// Number of queued messages.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.state.lock().messages.len()
     }
 
     /// Whether the queue is empty.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -176,7 +176,6 @@ pub enum SyncObject {
 
 impl SyncObject {
     /// Permits, or the most messages; 0 of a counter.
-    #[must_use]
     pub fn amount(&self) -> f64 {
         match self {
             Self::Semaphore(semaphore) => f64::from(semaphore.permits()),
@@ -274,10 +273,7 @@ pub struct Counter(AtomicI64);
 
 impl Counter {
     /// Performs an operation of [`counting`] and returns the previous value.
-    ///
-    /// # Errors
-    ///
-    /// The current value, if the sum is not a safe integer.
+    /// The error is the current value: the sum is not a safe integer.
     pub fn count(&self, what: u32, operand: i64, expected: i64) -> Result<i64, i64> {
         // Relaxed suffices for the count; with SeqCst programs can order other operations by it.
         match what {

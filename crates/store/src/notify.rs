@@ -60,7 +60,6 @@ impl std::fmt::Debug for Call {
 
 impl Call {
     /// Whether it is that wait.
-    #[must_use]
     pub const fn is(&self, thread: u32, ticket: u32) -> bool {
         self.thread == thread && self.ticket == ticket
     }

@@ -37,14 +37,12 @@ pub struct Semaphore {
 
 impl Semaphore {
     /// A semaphore of `permits`, all of them free.
-    #[must_use]
     pub fn new(permits: u32) -> Self {
         let state = State { free: permits, abandoned: false, held: Vec::new(), queue: VecDeque::new() };
         Self { permits, state: Mutex::new(state) }
     }
 
     /// How many permits there are.
-    #[must_use]
     pub const fn permits(&self) -> u32 {
         self.permits
     }
@@ -120,7 +118,6 @@ impl Semaphore {
     }
 
     /// Free permits and waiting calls.
-    #[must_use]
     pub fn counts(&self) -> (u32, usize) {
         let state = self.state.lock();
         (state.free, state.queue.len())

@@ -72,13 +72,11 @@ impl std::fmt::Debug for Store {
 
 impl Store {
     /// An empty store.
-    #[must_use]
     pub fn new(limits: Limits, clock: Clock) -> Self {
         Self::with_journal(limits, clock, None)
     }
 
     /// An empty store that records its changes in `journal`.
-    #[must_use]
     pub fn with_journal(limits: Limits, clock: Clock, journal: Option<Arc<Journal>>) -> Self {
         let shards = limits.shards();
         let even = Capacity { entries: limits.entries_max / shards, bytes: limits.bytes_max / shards };
@@ -111,14 +109,12 @@ impl Store {
     }
 
     /// Its version words.
-    #[must_use]
     pub const fn words(&self) -> &Words {
         &self.words
     }
 
     /// Whether it was closed.
     #[inline]
-    #[must_use]
     pub fn is_closed(&self) -> bool {
         // Acquire: pairs with the Release in close.
         self.closed.load(Ordering::Acquire)
@@ -165,7 +161,6 @@ impl Store {
     }
 
     /// The version word of an absent key and its index; `None` if the key is not absent.
-    #[must_use]
     pub fn word_of_absent<'k>(&self, key: impl Into<KeyRef<'k>>) -> Option<(usize, u32)> {
         let key = key.into();
         let (part, index) = self.locate(key);
@@ -174,17 +169,13 @@ impl Store {
     }
 
     /// Whether there is an entry. Counts neither as hit nor as miss.
-    #[must_use]
     pub fn has<'k>(&self, key: impl Into<KeyRef<'k>>) -> bool {
         let key = key.into();
         self.locate(key).0.shard.read().peek(key).is_some_and(|entry| self.left_ms(entry).is_some())
     }
 
     /// Writes and returns the version of the new entry.
-    ///
-    /// # Errors
-    ///
-    /// See [`Refusal`]; then nothing has changed.
+    /// Refused: nothing has changed.
     #[inline(always)]
     pub fn set<'k>(
         &self,
@@ -307,10 +298,6 @@ impl Store {
     }
 
     /// Removes an entry; returns whether it existed.
-    ///
-    /// # Errors
-    ///
-    /// `Closed`, or `Conflict` if another version was there than expected.
     pub fn remove<'k>(&self, key: impl Into<KeyRef<'k>>, expected: Expected) -> Result<bool, Refusal> {
         let key = key.into();
         let (part, _) = self.locate(key);
@@ -375,7 +362,6 @@ impl Store {
     }
 
     /// The changes that its file does not contain yet, if it has a file.
-    #[must_use]
     pub const fn journal(&self) -> Option<&Arc<Journal>> {
         self.journal.as_ref()
     }

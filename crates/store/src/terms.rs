@@ -116,7 +116,6 @@ pub struct Stats {
 
 impl Stats {
     /// The numbers that [`counts`] lists.
-    #[must_use]
     pub fn encode(&self) -> [f64; counts::NUMBERS] {
         let mut numbers = [0.0; counts::NUMBERS];
         numbers[counts::ENTRIES] = self.entries as f64;

@@ -69,7 +69,6 @@ static CLOSED: LazyLock<Arc<Store>> = LazyLock::new(|| {
 
 impl ThreadState {
     /// The state of the thread with the number `thread`, which waits for mail at `mailbox`.
-    #[must_use]
     pub fn new(out: Scratch, inbound: Scratch, thread: u32, mailbox: Arc<dyn Notify>) -> Self {
         let mut stores = Handles::default();
         assert_eq!(stores.put(Arc::clone(&CLOSED)), CLOSED_HANDLE);
@@ -92,7 +91,6 @@ impl ThreadState {
     }
 
     /// The thread's number.
-    #[must_use]
     pub const fn thread(&self) -> u32 {
         self.thread
     }
@@ -118,13 +116,11 @@ impl ThreadState {
     }
 
     /// What the value read last refers to.
-    #[must_use]
     pub const fn read_soon(&self) -> Option<&Keeps> {
         self.read_soon.as_ref()
     }
 
     /// Where the thread blocks.
-    #[must_use]
     pub const fn parker(&self) -> &Arc<Parker> {
         &self.parker
     }
@@ -155,10 +151,6 @@ impl ThreadState {
     }
 
     /// The store with that handle.
-    ///
-    /// # Errors
-    ///
-    /// When no store has it.
     #[inline]
     pub fn store(&self, handle: u32) -> Result<&Arc<Store>, Misuse> {
         self.stores.get(handle).ok_or(Misuse("no such store"))
@@ -175,20 +167,12 @@ impl ThreadState {
     }
 
     /// What has that handle.
-    ///
-    /// # Errors
-    ///
-    /// When nothing has.
     #[inline]
     pub fn object(&self, handle: u32) -> Result<&SyncObject, Misuse> {
         self.objects.get(handle).map(|object| &**object).ok_or(Misuse("no such object"))
     }
 
     /// The semaphore with that handle.
-    ///
-    /// # Errors
-    ///
-    /// When it is something else.
     #[inline]
     pub fn semaphore(&self, handle: u32) -> Result<&Semaphore, Misuse> {
         match self.object(handle)? {
@@ -198,10 +182,6 @@ impl ThreadState {
     }
 
     /// The channel with that handle.
-    ///
-    /// # Errors
-    ///
-    /// When it is something else.
     pub fn channel(&self, handle: u32) -> Result<&Channel, Misuse> {
         match self.object(handle)? {
             SyncObject::Channel(channel) => Ok(channel),

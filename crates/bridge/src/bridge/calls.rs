@@ -38,7 +38,6 @@ const READY_MAX: usize = 1 << 20;
 
 impl Refusal {
     /// Its number in `layout::refused`.
-    #[must_use]
     pub const fn number(self) -> i32 {
         match self {
             Self::Full => refused::FULL,
@@ -55,7 +54,6 @@ impl Refusal {
 
 impl Status {
     /// The status with that number; `Orphaned` for an unknown one.
-    #[must_use]
     pub fn of_number(number: u32) -> Self {
         [Self::Done, Self::Failed, Self::Died, Self::Closed]
             .into_iter()
@@ -115,10 +113,6 @@ impl Bridge {
 
     /// Send `bytes` as a call of `function`, in the order that the out scratch describes if it is `ORDERED`.
     /// Returns 0, or the number of a refusal.
-    ///
-    /// # Errors
-    ///
-    /// Without that zone or call.
     #[inline]
     pub(super) fn send<const ORDERED: bool>(
         &mut self,
@@ -385,10 +379,6 @@ impl Bridge {
 
     /// Send the caller of a running task, which goes on, mail of `kind` about its call. Returns false when
     /// that thread has ended. The mail arrives before the task does.
-    ///
-    /// # Errors
-    ///
-    /// Without that task.
     pub fn notify_caller(&self, token: u32, kind: u32, facts: [u32; 2]) -> Result<bool, Misuse> {
         let running = self.worker.as_ref().and_then(|worker| worker.running(token));
         let task = running.ok_or(Misuse("no such task"))?;

@@ -100,7 +100,6 @@ pub struct Bridge {
 impl Bridge {
     /// Open a bridge for this thread, which calls [`Bridge::close`] before it ends. `main`: the main
     /// thread's.
-    #[must_use]
     pub fn open(
         event_loop: Box<dyn EventLoop>,
         waker: Box<dyn Wake>,
@@ -186,16 +185,11 @@ impl Bridge {
     }
 
     /// The mailbox of this thread.
-    #[must_use]
     pub const fn mailbox(&self) -> &'static Mailbox {
         self.receiver.mailbox()
     }
 
     /// The task of a call, whose numbers JavaScript assigns densely.
-    ///
-    /// # Errors
-    ///
-    /// For a number far above those in use.
     #[inline]
     fn task(&mut self, call: u32) -> Result<&'static Task, Misuse> {
         if self.receiver.may_have(call) { Ok(self.receiver.task(call)) } else { Err(Misuse("no such call")) }

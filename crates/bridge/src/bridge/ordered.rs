@@ -17,10 +17,6 @@ impl Bridge {
 
     /// Send `bytes` as a call of `function`, in the given order if there is one. Returns 0, or the number of
     /// a refusal.
-    ///
-    /// # Errors
-    ///
-    /// Without that zone or call.
     pub fn send_large(&mut self, zone: u32, function: u32, call: u32, bytes: &[u8]) -> Result<i32, Misuse> {
         match self.out.word(given::ORDER) {
             0 => self.send::<false>(zone, function, call, bytes),

@@ -19,10 +19,6 @@ const SLICE_MAX: Duration = Duration::from_millis(10);
 
 impl Bridge {
     /// The zone with that handle.
-    ///
-    /// # Errors
-    ///
-    /// When no zone has it.
     pub fn zone(&self, handle: u32) -> Result<&Arc<Zone>, Misuse> {
         self.zones.get(handle).ok_or(Misuse("no such zone"))
     }
@@ -95,15 +91,11 @@ impl Bridge {
     }
 
     /// How many of this worker's tasks wait so.
-    #[must_use]
     pub fn waits(&self) -> usize {
         self.worker.as_ref().map_or(0, Worker::waits)
     }
 
     /// Note that `task`, a call of `chain`, is about to wait in that zone. `waits` are this bridge's.
-    ///
-    /// # Errors
-    ///
     /// [`Refusal::Deadlock`]: it would wait for a broadcast that waits for it.
     #[cold]
     pub(super) fn begin_wait(

@@ -65,10 +65,6 @@ impl Child {
     /// Join the parent's zone with that number as the worker of `slot`: here `zone` is all of it. Called in
     /// the main thread.
     ///
-    /// # Errors
-    ///
-    /// What the system refuses.
-    ///
     /// # Safety
     ///
     /// `descriptor` is that of an open socket, and nothing else uses it.

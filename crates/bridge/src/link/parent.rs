@@ -41,10 +41,6 @@ pub struct Link {
 
 impl Link {
     /// Two pairs of sockets.
-    ///
-    /// # Errors
-    ///
-    /// What the system refuses: there are no descriptors left.
     pub fn open() -> io::Result<Self> {
         let (tasks, of_tasks) = UnixStream::pair()?;
         let (texts, of_texts) = UnixStream::pair()?;
@@ -52,7 +48,6 @@ impl Link {
     }
 
     /// The child's descriptors: for tasks, for texts.
-    #[must_use]
     pub fn descriptors(&self) -> [RawFd; 2] {
         self.of_child.each_ref().map(AsRawFd::as_raw_fd)
     }
@@ -61,10 +56,6 @@ impl Link {
 /// Start the thread for the process `pid`, which has been started with the descriptors of `link`. When it has
 /// ended, `owner` receives mail about `number`. What is returned receives a value when the owner's event loop
 /// has waited for the process; if it is dropped before, this thread does that.
-///
-/// # Errors
-///
-/// What the system refuses: a descriptor or a thread.
 pub fn start(
     link: Link,
     (number, pid): (u32, i32),

@@ -34,10 +34,6 @@ pub(super) fn descriptor() -> Option<i32> {
 /// # Safety
 ///
 /// `descriptor` is that of an open socket, and nothing else uses it.
-///
-/// # Errors
-///
-/// What the system refuses.
 pub unsafe fn of_parent(descriptor: i32) -> io::Result<()> {
     platform::keep_to_oneself(descriptor)?;
     // SAFETY: guaranteed by the caller.

@@ -62,7 +62,6 @@ pub fn buffers() -> MutexGuard<'static, Buffers> {
 
 /// Whether [`Buffers::take_retired`] has something to take.
 #[inline]
-#[must_use]
 pub fn has_retired() -> bool {
     // Relaxed: a hint; the next call releases what this one misses.
     RETIRED.load(Ordering::Relaxed)
@@ -133,7 +132,6 @@ impl Buffers {
     }
 
     /// The number of shared and moved buffers that have not been taken or released; for leak checks.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.held.len()
     }
@@ -150,7 +148,6 @@ struct References {
 
 impl Attached {
     /// Take over one reference of each of `ids`.
-    #[must_use]
     pub fn new(ids: Vec<u32>) -> Self {
         let moved = {
             let buffers = buffers();
@@ -160,13 +157,11 @@ impl Attached {
     }
 
     /// Bytes of memory that move with the references.
-    #[must_use]
     pub fn moved(&self) -> usize {
         self.0.moved
     }
 
     /// Whether any of the references is to moved memory.
-    #[must_use]
     pub fn moves(&self) -> bool {
         let buffers = buffers();
         self.0.ids.iter().any(|id| buffers.held.get(id).is_some_and(|held| !held.shared))

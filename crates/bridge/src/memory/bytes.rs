@@ -17,7 +17,6 @@ pub struct Bytes {
 
 impl Bytes {
     /// No bytes.
-    #[must_use]
     pub const fn new() -> Self {
         Self { len: 0, inline: [0; INLINE_BYTES], heap: Vec::new() }
     }
@@ -55,19 +54,16 @@ impl Bytes {
     }
 
     /// The content.
-    #[must_use]
     pub fn as_slice(&self) -> &[u8] {
         if self.len <= INLINE_BYTES { &self.inline[..self.len] } else { &self.heap }
     }
 
     /// Number of bytes.
-    #[must_use]
     pub const fn len(&self) -> usize {
         self.len
     }
 
     /// Whether the length is 0.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }

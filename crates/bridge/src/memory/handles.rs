@@ -28,7 +28,6 @@ impl<T> Handles<T> {
 
     /// What has that number.
     #[inline]
-    #[must_use]
     pub fn get(&self, handle: u32) -> Option<&T> {
         self.values.get(handle as usize)?.as_ref()
     }

@@ -11,7 +11,6 @@ use crate::{
 };
 
 /// The limits and the plan in the numbers that [`plan`] lists; `None` if there are fewer or more.
-#[must_use]
 pub fn decode_plan(numbers: &[f64]) -> Option<(Limits, Plan)> {
     let numbers: &[f64; plan::NUMBERS] = numbers.try_into().ok()?;
     let micros = |index: usize| Duration::from_micros(numbers[index] as u64);
@@ -46,7 +45,6 @@ impl Times {
 impl Counts {
     /// Waiting, waiting bytes, running, ended, died, wake-ups, workers, asleep, failed, stolen, errors; then
     /// of waiting and of running times, in ns: count, mean, p50, p90, p99, p999, max.
-    #[must_use]
     pub fn encode(&self) -> [f64; COUNTS] {
         let counts = [
             self.waiting,
@@ -87,7 +85,6 @@ impl WorkerCounts {
 
 impl Shrunk {
     /// Milliseconds until the next check (0: none), then the slots of the dismissed workers.
-    #[must_use]
     pub fn encode(self) -> Vec<u32> {
         encode_slots(self.next_ns, &self.dismissed)
     }
@@ -95,7 +92,6 @@ impl Shrunk {
 
 impl Overdue {
     /// Milliseconds until the next check (0: none), then the slots of the condemned workers.
-    #[must_use]
     pub fn encode(self) -> Vec<u32> {
         encode_slots(self.next_ns, &self.condemned)
     }

@@ -34,7 +34,6 @@ thread_local! {
 
 impl Memory {
     /// `bytes` zeroes; `None` for no bytes, or when there is no memory.
-    #[must_use]
     pub fn new(bytes: usize) -> Option<Arc<Self>> {
         let layout = Layout::from_size_align(bytes, ALIGN).ok().filter(|layout| layout.size() > 0)?;
         // SAFETY: not of size zero.
@@ -48,7 +47,6 @@ impl Memory {
     }
 
     /// The memory that this thread has made and that contains those bytes.
-    #[must_use]
     pub fn of(data: *mut u8, length: usize) -> Option<Arc<Self>> {
         MADE.with_borrow(|made| {
             made.iter().filter_map(Weak::upgrade).find(|memory| memory.contains(data, length))
@@ -56,13 +54,11 @@ impl Memory {
     }
 
     /// Its first byte.
-    #[must_use]
     pub const fn data(&self) -> *mut u8 {
         self.data.as_ptr()
     }
 
     /// Whether `length` bytes at `data`, at least one, lie in it.
-    #[must_use]
     pub fn contains(&self, data: *mut u8, length: usize) -> bool {
         let start = self.data().addr();
         let offset = data.addr().checked_sub(start);
@@ -86,7 +82,6 @@ pub struct Scratch {
 
 impl Scratch {
     /// The `len` bytes at `data`; `None` when they do not lie in `memory` or have no room for data.
-    #[must_use]
     pub fn new(memory: Arc<Memory>, data: *mut u8, len: usize) -> Option<Self> {
         let fits = len >= HEADER_BYTES * 2 && memory.contains(data, len);
         fits.then_some(Self { data, len, _memory: memory })
@@ -94,7 +89,6 @@ impl Scratch {
 
     /// The first words.
     #[inline]
-    #[must_use]
     pub fn words<const N: usize>(&self) -> [u32; N] {
         const { assert!(N * 4 <= HEADER_BYTES) };
         // SAFETY: within the header, which `new` has checked; any alignment is read.
@@ -103,7 +97,6 @@ impl Scratch {
 
     /// The word with that index, in the header.
     #[inline]
-    #[must_use]
     pub fn word(&self, index: usize) -> u32 {
         assert!(index < HEADER_BYTES / 4);
         // SAFETY: as in words.
@@ -124,7 +117,6 @@ impl Scratch {
     ///
     /// The thread's JavaScript does not run, and nothing writes after the header, while the slice is in use.
     #[inline]
-    #[must_use]
     pub unsafe fn data<'a>(&self, length: usize) -> Option<&'a [u8]> {
         // SAFETY: within the memory; the caller's promise.
         (length <= self.len - HEADER_BYTES)
@@ -153,7 +145,6 @@ impl Scratch {
     /// # Safety
     ///
     /// The thread's JavaScript does not run, and no other method is called, while the slice is in use.
-    #[must_use]
     pub unsafe fn write<'a>(&self) -> &'a mut [u8] {
         // SAFETY: as above.
         unsafe { std::slice::from_raw_parts_mut(self.data, self.len) }

@@ -34,14 +34,12 @@ mod anchor {
 }
 
 /// The CPU time that this thread has used, in nanoseconds.
-#[must_use]
 pub fn thread_cpu_ns() -> f64 {
     super::platform::thread_cpu_ns()
 }
 
 /// The time of this moment, in ticks.
 #[inline]
-#[must_use]
 pub fn ticks() -> u64 {
     #[cfg(any(miri, loom))]
     return counter::read().unwrap_or(0);
@@ -50,7 +48,6 @@ pub fn ticks() -> u64 {
 }
 
 /// Nanoseconds of a tick, as both clocks have it since the first reading.
-#[must_use]
 pub fn tick_ns() -> f64 {
     #[cfg(not(any(miri, loom)))]
     {
@@ -68,7 +65,6 @@ pub fn tick_ns() -> f64 {
 }
 
 /// Nanoseconds since an earlier reading.
-#[must_use]
 pub fn ns_since(earlier: u64) -> f64 {
     ticks().saturating_sub(earlier) as f64 * tick_ns()
 }

@@ -25,7 +25,6 @@ pub fn start() {
 
 /// Whether to count.
 #[inline]
-#[must_use]
 pub fn is_counting() -> bool {
     // Relaxed: a task that begins about when this changes is counted or not. Loom explores the protocol.
     !cfg!(any(loom, miri)) && COUNTING.load(Ordering::Relaxed)
@@ -42,7 +41,6 @@ pub struct Ticks {
 
 impl Ticks {
     /// Both together.
-    #[must_use]
     pub const fn total(self) -> u64 {
         self.waited + self.ran
     }

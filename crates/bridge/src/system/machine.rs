@@ -19,32 +19,27 @@ pub struct Machine {
 
 impl Machine {
     /// `cores`: how many threads of this process can run at the same moment.
-    #[must_use]
     pub fn new(cores: u32) -> Self {
         let awake_on = [const { AtomicU32::new(0) }; CORES];
         Self { cores, awake: AtomicU32::new(0), awake_on }
     }
 
     /// How many threads of this process can run at the same moment.
-    #[must_use]
     pub const fn cores(&self) -> u32 {
         self.cores
     }
 
     /// Whether one of the awake threads may wait by spinning without taking a core from another.
-    #[must_use]
     pub fn may_spin(&self) -> bool {
         self.cores > 1 && self.awake.load(Ordering::Relaxed) <= self.cores
     }
 
     /// Whether two threads can run at the same time at all.
-    #[must_use]
     pub const fn has_cores(&self) -> bool {
         self.cores > 1
     }
 
     /// Awake mailboxes whose threads were last seen on that core.
-    #[must_use]
     pub fn awake_on(&self, core: u32) -> u32 {
         self.awake_on[core as usize % CORES].load(Ordering::Relaxed)
     }

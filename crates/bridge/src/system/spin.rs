@@ -24,7 +24,6 @@ pub struct Spin {
 
 impl Spin {
     /// `limit`: longest spin; zero never spins.
-    #[must_use]
     pub const fn new(limit: Duration) -> Self {
         Self { limit, misses: 0, skip: 0 }
     }
@@ -35,7 +34,6 @@ impl Spin {
     }
 
     /// Whether the next attempt will not look at all.
-    #[must_use]
     pub const fn is_off(&self) -> bool {
         self.limit.is_zero()
     }

@@ -96,7 +96,6 @@ pub struct Foreground(());
 
 impl Foreground {
     /// From now on, until it is dropped.
-    #[must_use]
     pub fn begin() -> Self {
         TICKER.update(|state| state.serving += 1);
         Self(())
@@ -116,7 +115,6 @@ pub struct Background {
 
 impl Background {
     /// Before the thread's priority changes: the threads of the ticker inherit the one it has.
-    #[must_use]
     pub fn begin() -> Self {
         TICKER.update(|state| {
             state.giving_way += 1;

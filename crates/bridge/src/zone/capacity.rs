@@ -10,10 +10,7 @@ use super::{Ordering, Refusal, Start, Status, Task, Zone, lock, model_fence, set
 impl Zone {
     /// Wait until the first workers have started and the queue has capacity: true when that is so and
     /// the caller still holds `task`; else it returns when it is, or when the zone ends.
-    ///
-    /// # Errors
-    ///
-    /// [`Refusal::Closed`]; the caller still holds the task.
+    /// Refused: the caller still holds the task.
     pub fn await_capacity(&self, task: &'static Task) -> Result<bool, Refusal> {
         {
             let mut inner = lock(&self.inner);
@@ -36,7 +33,6 @@ impl Zone {
 
     /// The caller of `task` no longer waits for capacity. Returns whether the caller holds it again;
     /// if not, it was admitted and is being returned. Either way the next one takes its turn.
-    #[must_use]
     pub fn stop_awaiting_capacity(&self, task: &'static Task) -> bool {
         let left = {
             let mut inner = lock(&self.inner);

@@ -47,10 +47,7 @@ impl Worker {
     ///
     /// Without an order, a task of this zone and of this worker's own mailbox is forked: it goes on the deque
     /// and can be joined. A closing zone still accepts what its own tasks need.
-    ///
-    /// # Errors
-    ///
-    /// [`Refusal`]: nothing was queued and the caller still holds the task.
+    /// Refused: nothing was queued and the caller still holds the task.
     pub fn submit(&mut self, zone: &Zone, submission: Submission) -> Result<(), Refusal> {
         let is_own = std::ptr::eq(zone, &*self.zone);
         let ends = if is_own { zone.finished.load(Ordering::SeqCst) } else { zone.is_closing() };
@@ -89,7 +86,6 @@ impl Worker {
 
     /// The depth of a call from code of this worker that belongs to none of its tasks, or it is unknown to
     /// which: deeper than all of them.
-    #[must_use]
     pub fn depth_of_stray(&self) -> u32 {
         self.depths().into_iter().max().map_or(0, |deepest| deepest.saturating_add(1))
     }
@@ -103,7 +99,6 @@ impl Worker {
 
     /// Whether all that run here wait for streams, and one more would not be too many. Calls do not count:
     /// one task may have many, and what they wait for is deeper.
-    #[must_use]
     pub fn may_stall(&self) -> bool {
         let more = self.zone.limits.waiting_per_worker_max.max(STALLED_MAX);
         self.running_count() <= self.waits.min(self.zone.limits.tasks_per_worker_max + more - 1)
@@ -116,7 +111,6 @@ impl Worker {
     }
 
     /// How many do.
-    #[must_use]
     pub const fn waits(&self) -> usize {
         self.waits
     }
@@ -258,7 +252,6 @@ impl Worker {
 
     /// Declare this thread, which waits for `task`, asleep until that returns or somebody forks. Returns
     /// false, and it must not sleep, when there is something to do. After sleep: `wake_up` of both.
-    #[must_use]
     pub fn try_sleep_until(&mut self, receiver: &mut Receiver, task: &'static Task) -> bool {
         // The mailbox first, as in try_sleep.
         if !receiver.try_sleep_until(task) {
@@ -290,7 +283,6 @@ impl Worker {
     }
 
     /// Whether this worker is to begin nothing more: it is being replaced.
-    #[must_use]
     pub fn is_condemned(&self) -> bool {
         self.running_count() >= CONDEMNED
     }

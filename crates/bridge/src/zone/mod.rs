@@ -168,13 +168,11 @@ struct Past {
 
 impl Zone {
     /// A fixed zone, without workers yet.
-    #[must_use]
     pub fn new(number: u32, limits: Limits) -> Self {
         Self::with(number, limits, Executor::default())
     }
 
     /// A zone with that executor, without workers yet.
-    #[must_use]
     pub fn with(number: u32, limits: Limits, executor: Executor) -> Self {
         Self {
             number,
@@ -227,43 +225,36 @@ impl Zone {
     }
 
     /// The zone's number in the process.
-    #[must_use]
     pub const fn number(&self) -> u32 {
         self.number
     }
 
     /// What the zone accepts.
-    #[must_use]
     pub const fn limits(&self) -> &Limits {
         &self.limits
     }
 
     /// How work meets its workers.
-    #[must_use]
     pub const fn executor(&self) -> &Executor {
         &self.executor
     }
 
     /// Whether the zone refuses new calls.
-    #[must_use]
     pub fn is_closing(&self) -> bool {
         self.closing.load(Ordering::SeqCst)
     }
 
     /// Whether the zone has ended: nothing waits, and nothing will be accepted.
-    #[must_use]
     pub fn is_over(&self) -> bool {
         self.finished.load(Ordering::SeqCst)
     }
 
     /// Whether the zone ends with its last worker: it closes, and nothing waits for another one.
-    #[must_use]
     pub fn is_ending(&self) -> bool {
         self.is_closing() && !self.has_accepted(&lock(&self.inner))
     }
 
     /// True for the first caller, which reports the zone's end.
-    #[must_use]
     pub fn is_first_to_report(&self) -> bool {
         !self.reported.swap(true, Ordering::SeqCst)
     }
@@ -282,7 +273,6 @@ impl Zone {
 
     /// Calls that were not accepted, in the order of [`Refusal`]; then of each function that was counted
     /// what `Functions::encode` writes.
-    #[must_use]
     pub fn function_counts(&self, bounds_ns: &[f64]) -> Vec<f64> {
         let mut functions = Functions::new();
         {
@@ -303,13 +293,11 @@ impl Zone {
     }
 
     /// Whether a worker is there or to come.
-    #[must_use]
     pub fn has_slots(&self) -> bool {
         lock(&self.inner).slots.iter().flatten().next().is_some()
     }
 
     /// The counts of this moment.
-    #[must_use]
     pub fn counts(&self) -> Counts {
         // Held to the end: a worker that goes is counted among those here or in the past, not in both.
         let past = lock(&self.past);

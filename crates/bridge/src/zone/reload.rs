@@ -9,10 +9,7 @@ use crate::{mailbox::Mail, sync::Ordering};
 
 impl Zone {
     /// `task` returns when the owner has replaced the workers of this moment, or when the zone ends.
-    ///
-    /// # Errors
-    ///
-    /// [`Refusal::Closed`]: the caller still holds the task.
+    /// Refused: the caller still holds the task.
     pub fn reload(&self, task: &'static Task) -> Result<(), Refusal> {
         let mut inner = lock(&self.inner);
         // Under the lock, under which `finish` takes those that wait.

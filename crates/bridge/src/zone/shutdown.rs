@@ -12,10 +12,7 @@ impl Zone {
     /// Make a call to every worker, those to come included; `moved` bytes of memory move with the arguments.
     /// `chain` is that of what it calls.
     /// `task`, if given, returns when all members of this moment have run it.
-    ///
-    /// # Errors
-    ///
-    /// [`Refusal`]: nothing was made and the caller still holds the task.
+    /// Refused: nothing was made and the caller still holds the task.
     pub fn broadcast(
         &self,
         chain: u32,
@@ -54,7 +51,6 @@ impl Zone {
     }
 
     /// Whether this zone has a broadcast that not all its workers have run.
-    #[must_use]
     pub fn has_broadcast_to_run(&self) -> bool {
         let inner = lock(&self.inner);
         let made = inner.broadcasts.len() as u32;
@@ -64,7 +60,6 @@ impl Zone {
 
     /// Refuse new calls; workers finish what is accepted and then leave. `task`, if given, returns
     /// when the last one has left. Returns false, and keeps no task, when that has already happened.
-    #[must_use]
     pub fn close(&self, task: Option<&'static Task>) -> bool {
         let (empty, none_waits, owed, woken) = {
             let mut inner = lock(&self.inner);
@@ -131,7 +126,6 @@ impl Zone {
     }
 
     /// Why the zone has failed, if it has.
-    #[must_use]
     pub fn failure(&self) -> Option<Box<[u8]>> {
         lock(&self.inner).failure.clone()
     }

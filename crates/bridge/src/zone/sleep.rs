@@ -9,7 +9,6 @@ impl Worker {
     /// Whether `take` would return something. May be true in vain, never false in vain once the worker is
     /// registered as searching or asleep.
     #[inline]
-    #[must_use]
     pub fn has_work(&self) -> bool {
         let zone = &*self.zone;
         let busy = self.running_count();
@@ -87,7 +86,6 @@ impl Worker {
 
     /// Declare this worker and its thread, whose receiver this is, asleep. Returns false, and the thread must
     /// not sleep, when there is something to do.
-    #[must_use]
     pub fn try_sleep(&mut self, receiver: &mut Receiver) -> bool {
         self.end_search();
         // The mailbox first: who finds the worker among the sleepers must find its mailbox asleep, or

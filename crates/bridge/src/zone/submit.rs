@@ -36,7 +36,6 @@ pub struct Submission {
 
 impl Submission {
     /// Without an order or memory that moves.
-    #[must_use]
     pub const fn new(task: &'static Task, bytes: usize) -> Self {
         Self { task, bytes, moved: 0, order: None }
     }
@@ -44,10 +43,7 @@ impl Submission {
 
 impl Zone {
     /// Accept a task from code that is no task of a worker.
-    ///
-    /// # Errors
-    ///
-    /// [`Refusal`]: nothing was queued and the caller still holds the task.
+    /// Refused: nothing was queued and the caller still holds the task.
     #[inline]
     pub fn submit(&self, submission: Submission) -> Result<(), Refusal> {
         if self.is_closing() {

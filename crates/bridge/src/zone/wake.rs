@@ -104,7 +104,6 @@ impl Zone {
 
     /// Take every sleeping worker off the lists; the lock, which each of them takes next, is held. Their
     /// mailboxes are to be roused behind it.
-    #[must_use]
     pub(super) fn take_sleepers(&self, inner: &mut Inner) -> Vec<&'static Mailbox> {
         let Inner { sleepers, full_sleepers, slots, .. } = inner;
         self.wake_ups.fetch_add(sleepers.len() as u64, Ordering::Relaxed);

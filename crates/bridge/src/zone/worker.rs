@@ -82,7 +82,6 @@ pub struct Worker {
 
 impl Zone {
     /// Take up the worker's end of a slot in the thread of `mailbox`; `None` when there is no such slot.
-    #[must_use]
     pub fn attach(self: &Arc<Self>, slot: u32, mailbox: &'static Mailbox) -> Option<Worker> {
         let (slot, own) = self.seat(slot, mailbox)?;
         let worker = Worker::new(Arc::clone(self), slot, mailbox, own);
@@ -113,14 +112,12 @@ impl Worker {
     }
 
     /// Its tasks run in another process, and no CPU time of theirs is known here.
-    #[must_use]
     pub fn of_process(mut self) -> Self {
         self.cpu_clock = || 0.0;
         self
     }
 
     /// The zone.
-    #[must_use]
     pub const fn zone(&self) -> &Arc<Zone> {
         &self.zone
     }
@@ -478,13 +475,11 @@ impl Worker {
     }
 
     /// The running task with this token, held by this worker.
-    #[must_use]
     pub fn running(&self, token: u32) -> Option<&'static Task> {
         lock(&self.slot.held).running.get(token as usize).copied().flatten().map(|running| running.task)
     }
 
     /// Tasks begun and not ended.
-    #[must_use]
     pub fn running_count(&self) -> usize {
         // Relaxed: only this thread changes it.
         self.slot.busy.load(Ordering::Relaxed)

@@ -272,7 +272,6 @@ impl Zone {
     }
 
     /// The counts of each worker.
-    #[must_use]
     pub fn worker_counts(&self) -> Vec<WorkerCounts> {
         let slots: Vec<_> = lock(&self.inner).slots.iter().flatten().cloned().collect();
         slots.iter().map(|slot| slot.counts()).collect()
@@ -280,7 +279,6 @@ impl Zone {
 
     /// What waits in order: tasks of the high and of the low priority, tenants that have some; then of the
     /// tenants with the most the two halves of its hash, the lower one first, and its tasks.
-    #[must_use]
     pub fn waiting_ordered(&self) -> Vec<f64> {
         let ([high, _, low], by_tenant) = lock(&self.inner).queue.count_ordered();
         let mut numbers = vec![high as f64, low as f64, by_tenant.len() as f64];
@@ -295,7 +293,6 @@ impl Zone {
     /// What runs. For each worker: its slot, the number of its mailbox (0: it has not started), how many
     /// tasks; and of each task its function, its age in ns, the number of its caller's mailbox, and 1 if it
     /// was cancelled.
-    #[must_use]
     pub fn running_tasks(&self) -> Vec<f64> {
         let slots: Vec<_> = lock(&self.inner).slots.iter().flatten().cloned().collect();
         let mut numbers = Vec::new();

@@ -39,10 +39,6 @@ impl Body {
     }
 
     /// Decode the beginning of `data` in place; see [`Chunked::decode`].
-    ///
-    /// # Errors
-    ///
-    /// The refusal, when the body is malformed or exceeds a limit.
     pub fn decode(&mut self, data: &mut [u8], limits: &Limits) -> Result<Decoded, Refusal> {
         match self {
             Self::Length(left) => {

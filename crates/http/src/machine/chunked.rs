@@ -118,10 +118,6 @@ const fn is_blank(byte: u8) -> bool {
 
 impl Chunked {
     /// Decode the beginning of `data` in place: the bytes of the body are moved to its front.
-    ///
-    /// # Errors
-    ///
-    /// The refusal, when the body is malformed or exceeds a limit.
     pub fn decode(&mut self, data: &mut [u8], limits: &Limits) -> Result<Decoded, Refusal> {
         let (mut from, mut to) = (0, 0);
         while from < data.len() && self.at != At::End {

@@ -82,10 +82,6 @@ pub enum Parsed {
 }
 
 /// Parse the head that `input` begins with. Its fields replace those in `fields`.
-///
-/// # Errors
-///
-/// The refusal, when the head is malformed or exceeds a limit.
 pub fn parse(input: &[u8], limits: &Limits, fields: &mut Vec<Field>) -> Result<Parsed, Refusal> {
     parse_as(input, input, limits, fields)
 }

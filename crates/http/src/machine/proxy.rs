@@ -31,10 +31,6 @@ pub enum Parsed {
 }
 
 /// Read the header that `input` begins with, of at most `bytes_max` bytes.
-///
-/// # Errors
-///
-/// The refusal of a connection that does not begin with one.
 pub fn parse(input: &[u8], bytes_max: usize) -> Result<Parsed, Refusal> {
     let is_prefix = |of: &[u8]| input.iter().zip(of).all(|(one, other)| one == other);
     if is_prefix(SIGNATURE) {

@@ -129,10 +129,7 @@ impl WebSocket {
 
     /// Take bytes of the client, which are unmasked in place. Returns how many were used; all, unless
     /// something was received.
-    ///
-    /// # Errors
-    ///
-    /// The fault, after which nothing more is read.
+    /// Nothing more is read after a fault.
     pub fn receive(&mut self, data: &mut [u8]) -> (usize, Result<Received, Fault>) {
         let mut used = 0;
         let mut whole = None;
@@ -244,10 +241,6 @@ impl WebSocket {
     }
 
     /// The message that was gathered, as the client has written it.
-    ///
-    /// # Errors
-    ///
-    /// The fault, if it is not what its frames claim, or becomes too large.
     pub fn take_message(&mut self, deflate: &mut Deflate, received: (bool, bool)) -> Result<Vec<u8>, Fault> {
         let message = std::mem::take(&mut self.message);
         let (is_text, is_compressed) = received;

@@ -85,10 +85,7 @@ impl Reactor {
     }
 
     /// Connections that are accepted from now on begin with TLS.
-    ///
-    /// # Errors
-    ///
-    /// Why the settings cannot be used; those before remain.
+    /// Where they cannot be used, those before remain.
     pub fn set_tls(&mut self, settings: &[u8]) -> Result<(), TlsError> {
         self.arrivals.tls = Some(Arc::new(Context::new(settings)?));
         self.connections.limits.is_secure = true;
@@ -96,10 +93,7 @@ impl Reactor {
     }
 
     /// The host has chosen a certificate for that name; empty: none of its own.
-    ///
-    /// # Errors
-    ///
-    /// The choice cannot be used; the connection is closed.
+    /// For a choice that cannot be used the connection is closed.
     pub fn choose(&mut self, slot: u32, generation: u32, chosen: &[u8]) -> Result<(), TlsError> {
         if self.connections.slots.of_event(slot, generation).is_none() {
             return Ok(());

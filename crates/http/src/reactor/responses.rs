@@ -234,10 +234,6 @@ impl Reactor {
     }
 
     /// Find a file for a response. The doubles are those of [`layout::found`].
-    ///
-    /// # Errors
-    ///
-    /// Those of the system that do not depend on the path, such as `EMFILE`.
     pub fn find_file(&mut self, path: &FilePath<'_>) -> io::Result<Option<[f64; layout::found::NUMBERS]>> {
         if !self.batches.in_call {
             self.set_clock();

@@ -39,10 +39,7 @@ pub struct Settings {
 impl Settings {
     /// Settings as the host passes them: `numbers` are the doubles of [`opening`], `path` is empty unless the
     /// server listens on a Unix socket. A double becomes the nearest value of its integer type.
-    ///
-    /// # Errors
-    ///
-    /// `EINVAL` when `host` is not an IP address.
+    /// `EINVAL`: `host` is not an IP address.
     pub fn decode(numbers: &[u8], host: &str, path: &[u8], constants: Vec<Constant>) -> io::Result<Self> {
         let numbers = numbers.as_chunks::<8>().0;
         let number = |index: usize| numbers.get(index).map_or(0, |bytes| f64::from_ne_bytes(*bytes) as u64);

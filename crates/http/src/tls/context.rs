@@ -53,9 +53,6 @@ pub struct Context {
 }
 
 impl Context {
-    /// # Errors
-    ///
-    /// What rustls refuses of keys and certificates.
     pub fn new(bytes: &[u8]) -> Result<Self, TlsError> {
         let settings = Settings::decode(bytes).ok_or_else(|| failed("the settings were cut"))?;
         let provider = Arc::new(ring::default_provider());
@@ -87,10 +84,6 @@ impl Context {
     }
 
     /// The host's choice for a name; `None`: that of the list, or none.
-    ///
-    /// # Errors
-    ///
-    /// As [`new`](Self::new).
     pub fn choose(&self, name: &str, chosen: &[u8]) -> Result<(), TlsError> {
         let chosen = if chosen.is_empty() {
             None

@@ -135,9 +135,6 @@ impl fmt::Debug for Session {
 }
 
 impl Session {
-    /// # Errors
-    ///
-    /// What rustls refuses.
     pub fn new(context: Arc<Context>, is_proxied: bool) -> Result<Self, Error> {
         let connection = Box::new(UnbufferedServerConnection::new(Arc::clone(&context.config))?);
         Ok(Self {
@@ -365,10 +362,7 @@ impl Session {
     }
 
     /// The host has chosen; empty: no certificate of its own.
-    ///
-    /// # Errors
-    ///
-    /// The choice cannot be used, and the handshake fails.
+    /// With a choice that cannot be used the handshake fails.
     pub fn choose(&mut self, socket: &OwnedFd, chosen: &[u8]) -> Result<(), TlsError> {
         let Some(name) = self.asked.take() else { return Ok(()) };
         let chosen = self.context.choose(&name, chosen);

@@ -119,7 +119,6 @@ impl std::fmt::Debug for Journal {
 
 impl Journal {
     /// A journal of the file at `path`, which is not opened yet.
-    #[must_use]
     pub fn new(path: PathBuf, bytes_max: u64, clock: Clock, wall: Clock) -> Self {
         let state = State {
             stage: Stage::Opening,
@@ -147,13 +146,11 @@ impl Journal {
     }
 
     /// Where the file is.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// How many groups of changes the file has received.
-    #[must_use]
     pub fn syncs(&self) -> u64 {
         self.state.lock().syncs
     }
@@ -174,13 +171,11 @@ impl Journal {
     }
 
     /// Whether no entry may be added, since the changes that wait have reached the limit.
-    #[must_use]
     pub fn is_behind(&self) -> bool {
         self.changes().is_behind()
     }
 
     /// What the file is to contain of an entry.
-    #[must_use]
     pub fn record(&self, entry: &Entry) -> Record {
         let expires_ms = match entry.expires_ms {
             0 => 0,
@@ -201,7 +196,6 @@ impl Journal {
     }
 
     /// Changes that no group separates. The caller holds the locks of their shards.
-    #[must_use]
     pub fn changes(&self) -> Changes<'_> {
         Changes { journal: self, state: self.state.lock() }
     }
@@ -269,7 +263,6 @@ impl Journal {
     }
 
     /// Why the last commit failed, or the opening of the file.
-    #[must_use]
     pub fn problem(&self) -> Option<Problem> {
         self.state.lock().problem.clone()
     }
@@ -356,7 +349,6 @@ pub struct Changes<'a> {
 
 impl Changes<'_> {
     /// As [`Journal::is_behind`].
-    #[must_use]
     pub fn is_behind(&self) -> bool {
         let Journal { bytes_max, .. } = self.journal;
         let State { stage, group, committing_bytes, .. } = &*self.state;

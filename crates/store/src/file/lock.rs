@@ -14,10 +14,7 @@ use super::{platform::try_lock, problem::Problem};
 static PROBE: [u8; 1 << 16] = [0; 1 << 16];
 
 /// Opens a file, which is created if it does not exist, and locks it until it is closed.
-///
-/// # Errors
-///
-/// `InUse` if another process has it; see [`Problem`].
+/// `InUse`: another process has it.
 pub fn open_locked(path: &Path) -> Result<File, Problem> {
     let irregular = || Problem::Foreign("it is not a regular file".into());
     let opened = File::options().read(true).write(true).create(true).truncate(false).open(path);

@@ -40,10 +40,7 @@ const NUMBERS: u16 = 8;
 pub type OnEntry<'a> = dyn FnMut(&[u8], &[u8]) -> Result<(), Problem> + 'a;
 
 /// Reads a whole file; an empty one has no entries.
-///
-/// # Errors
-///
-/// `Foreign` for what is not of LMDB, `Corrupt` for what is damaged; and what `on_entry` returns.
+/// `Foreign`: it is not of LMDB; `Corrupt`: it is damaged. Other errors are those of `on_entry`.
 pub fn read(source: &mut (impl Read + Seek), on_entry: &mut OnEntry<'_>) -> Result<(), Problem> {
     let file_bytes = source.seek(SeekFrom::End(0))?;
     if file_bytes == 0 {

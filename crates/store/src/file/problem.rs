@@ -34,7 +34,6 @@ pub enum Problem {
 impl Problem {
     /// A name for JavaScript, and the detail of it: the system's or the engine's sentence, a version, or the
     /// key of an entry in hexadecimal digits.
-    #[must_use]
     pub fn parts(&self) -> (&'static str, String) {
         match self {
             Self::InUse => ("inUse", String::new()),

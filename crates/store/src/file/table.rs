@@ -42,10 +42,7 @@ type Secret = [u8; 16];
 /// Where groups go.
 pub trait Table {
     /// Commits a group; when it returns, the group is in the file, also after a loss of power.
-    ///
-    /// # Errors
-    ///
-    /// See [`Problem`]; then the file has all of the group's changes, or stays as it was.
+    /// After an error the file has all of the group's changes, or stays as it was.
     fn commit(&mut self, group: &Group) -> Result<(), Problem>;
 }
 
@@ -67,10 +64,6 @@ struct Open {
 
 impl FileTable {
     /// Opens the file, or creates it, and passes each entry to `load`: key, expiration and frame.
-    ///
-    /// # Errors
-    ///
-    /// See [`Problem`]; and what `load` returns.
     pub fn open(
         path: &Path,
         mut load: impl FnMut(&[u8], u64, &[u8]) -> Result<(), Problem>,

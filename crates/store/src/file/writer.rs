@@ -56,10 +56,6 @@ fn run_to_end(store: Arc<Store>, journal: &Arc<Journal>) {
 }
 
 /// Commits groups until the store is closed.
-///
-/// # Errors
-///
-/// Why the last group could not be committed.
 pub(super) fn write(journal: &Journal, table: &mut impl Table) -> Result<(), Problem> {
     while let Some((group, up_to)) = journal.next() {
         let outcome = caught(|| table.commit(&group));

@@ -33,27 +33,23 @@ pub struct Key {
 impl<'a> KeyRef<'a> {
     /// The key with those bytes.
     #[inline]
-    #[must_use]
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, hash: HASHES.hash_one(bytes) }
     }
 
     /// Its bytes.
     #[inline]
-    #[must_use]
     pub const fn bytes(self) -> &'a [u8] {
         self.bytes
     }
 
     /// Its hash.
     #[inline]
-    #[must_use]
     pub const fn hash(self) -> u64 {
         self.hash
     }
 
     /// As an owned key.
-    #[must_use]
     pub fn to_key(self) -> Key {
         Key { hash: self.hash, bytes: self.bytes.into() }
     }
@@ -62,7 +58,6 @@ impl<'a> KeyRef<'a> {
 impl Key {
     /// As a borrowed key.
     #[inline]
-    #[must_use]
     pub const fn as_ref(&self) -> KeyRef<'_> {
         KeyRef { bytes: &self.bytes, hash: self.hash }
     }

@@ -38,7 +38,6 @@ impl Default for Words {
 impl Words {
     /// Index of the word of keys with that hash.
     #[inline]
-    #[must_use]
     pub const fn index(hash: u64) -> usize {
         // Not the bits that a shard's map uses.
         (hash >> 32) as usize & (WORDS - 1)
@@ -46,7 +45,6 @@ impl Words {
 
     /// The word as it is now.
     #[inline]
-    #[must_use]
     pub fn load(&self, index: usize) -> u32 {
         // Acquire: pairs with the Release in touch; a reader that sees the count sees the entry it counts.
         self.0[index].load(Ordering::Acquire)
@@ -76,7 +74,6 @@ impl Words {
 
     /// The word as JavaScript sees it, which reads plainly.
     #[cfg(loom)]
-    #[must_use]
     pub fn glance(&self, index: usize) -> u32 {
         // Relaxed: the order, if any, comes from what the reader did before.
         self.0[index].load(Ordering::Relaxed)
@@ -84,7 +81,6 @@ impl Words {
 
     /// Where the words lie, for readers that are not Rust: `WORDS` aligned 32-bit words, to be read
     /// atomically.
-    #[must_use]
     pub fn address(&self) -> *const u8 {
         self.0.as_ptr().cast()
     }

@@ -68,10 +68,7 @@ pub struct Refused {
 }
 
 /// Takes all steps at one moment.
-///
-/// # Errors
-///
-/// A step that was refused; then nothing has changed.
+/// Refused: nothing has changed.
 pub fn commit(mut steps: Vec<Step>) -> Result<(), Refused> {
     let mut entries: Vec<Option<Entry>> = steps.iter_mut().map(|step| step.action.entry()).collect();
     let mut order: Vec<usize> = (0..steps.len()).collect();

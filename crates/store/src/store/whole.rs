@@ -46,19 +46,16 @@ impl Store {
     }
 
     /// Number of entries.
-    #[must_use]
     pub fn len(&self) -> u64 {
         self.stats().entries
     }
 
     /// Whether it is empty.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Statistics. Removes expired entries first.
-    #[must_use]
     pub fn stats(&self) -> Stats {
         let mut stats = Stats::default();
         for part in &self.parts {
@@ -75,7 +72,6 @@ impl Store {
     }
 
     /// Number of parts for `keys`.
-    #[must_use]
     pub const fn parts(&self) -> usize {
         self.parts.len()
     }

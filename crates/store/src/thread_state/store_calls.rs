@@ -29,10 +29,6 @@ pub mod finds {
 
 impl ThreadState {
     /// storeGet, storeView or storeRead; see [`finds`].
-    ///
-    /// # Errors
-    ///
-    /// As of all calls here: handles and lengths that do not exist.
     #[inline]
     pub fn find<const HOW: u8>(&mut self) -> Done {
         let given = self.given();
@@ -86,7 +82,6 @@ impl ThreadState {
     }
 
     /// storeSet, with a value in the scratch or elsewhere.
-    #[expect(clippy::missing_errors_doc, reason = "as find")]
     #[inline]
     pub fn set(&mut self, elsewhere: Option<&[u8]>) -> Done {
         let given = self.given();
@@ -101,7 +96,6 @@ impl ThreadState {
     }
 
     /// storeStep: adds a step to the next commit, with a value in the scratch or elsewhere.
-    #[expect(clippy::missing_errors_doc, reason = "as find")]
     pub fn step(&mut self, elsewhere: Option<&[u8]>) -> Done {
         let given = self.given();
         let Self { stores, keys, out, attachments, steps, .. } = self;
@@ -121,7 +115,6 @@ impl ThreadState {
     }
 
     /// storeCommit: takes the steps that were added, all or none.
-    #[expect(clippy::missing_errors_doc, reason = "as find")]
     pub fn commit(&mut self) -> Done {
         let outcome = commit(std::mem::take(&mut self.steps));
         let status = outcome.map_or_else(|refused| refusal(refused.refusal), |()| written::DONE);
@@ -131,14 +124,12 @@ impl ThreadState {
     }
 
     /// storeAbandon: drops the steps that were added.
-    #[expect(clippy::missing_errors_doc, reason = "as find")]
     pub fn abandon(&mut self) -> Done {
         self.steps.clear();
         Ok(())
     }
 
     /// storeRemove.
-    #[expect(clippy::missing_errors_doc, reason = "as find")]
     pub fn remove(&mut self) -> Done {
         let given = self.given();
         let Self { stores, keys, out, inbound, .. } = self;
@@ -151,7 +142,6 @@ impl ThreadState {
     }
 
     /// storeHas.
-    #[expect(clippy::missing_errors_doc, reason = "as find")]
     pub fn has(&mut self) -> Done {
         let given = self.given();
         let Self { stores, keys, out, inbound, .. } = self;
@@ -180,7 +170,6 @@ impl ThreadState {
     }
 
     /// Watch the key in the scratch; the watch's handle, `None` when the store is closed.
-    #[expect(clippy::missing_errors_doc, reason = "as find")]
     pub fn watch(
         &mut self,
         handle: u32,
@@ -198,7 +187,6 @@ impl ThreadState {
     }
 
     /// The changes of a watch: those missed behind the others (a double); then of each its kind and key.
-    #[expect(clippy::missing_errors_doc, reason = "as find")]
     pub fn take_changes(&mut self, watch: u32) -> Result<Vec<u8>, Misuse> {
         let (_, watcher) = self.watches.get(watch).ok_or(Misuse("no such watch"))?;
         let (events, missed) = watcher.take();
@@ -211,20 +199,17 @@ impl ThreadState {
     }
 
     /// Ask for a fact when the file contains all changes up to now.
-    #[expect(clippy::missing_errors_doc, reason = "as find")]
     pub fn flush(&mut self, handle: u32, ticket: u32) -> Result<Flush, Misuse> {
         let call = self.call(ticket, false);
         Ok(self.store(handle)?.journal().map_or(Flush::Done, |journal| journal.flush(call)))
     }
 
     /// The stage of a store's file, after at most 10 ms while it is being opened or closed.
-    #[expect(clippy::missing_errors_doc, reason = "as find")]
     pub fn file_stage(&self, handle: u32) -> Result<Stage, Misuse> {
         Ok(self.store(handle)?.journal().map_or(Stage::Open, |journal| journal.stage(FILE_SLICE)))
     }
 
     /// What is wrong with a store's file.
-    #[expect(clippy::missing_errors_doc, reason = "as find")]
     pub fn file_problem(&self, handle: u32) -> Result<Option<Problem>, Misuse> {
         Ok(self.store(handle)?.journal().and_then(|journal| journal.problem()))
     }
@@ -237,14 +222,12 @@ impl ThreadState {
     }
 
     /// Whether to compute the key in the scratch or to wait.
-    #[expect(clippy::missing_errors_doc, reason = "as find")]
     pub fn begin(&mut self, handle: u32, ticket: u32) -> Result<Begin, Misuse> {
         let call = self.call(ticket, false);
         self.with_key(handle, |store, key| store.compute_begin(key, call))
     }
 
     /// A computation of the key in the scratch, or a wait for one, is over.
-    #[expect(clippy::missing_errors_doc, reason = "as find")]
     pub fn end(&mut self, handle: u32, ticket: u32, succeeded: bool) -> Done {
         let thread = self.thread;
         self.with_key(handle, |store, key| store.compute_end(key, thread, ticket, succeeded))

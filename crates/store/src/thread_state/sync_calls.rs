@@ -11,7 +11,6 @@ use crate::{
 
 impl ThreadState {
     /// semaphoreTry.
-    #[expect(clippy::missing_errors_doc, reason = "as find")]
     pub fn semaphore_try(&mut self) -> Done {
         let given = self.given();
         let semaphore = self.semaphore(given[given::HANDLE])?;
@@ -21,7 +20,6 @@ impl ThreadState {
     }
 
     /// semaphoreRelease.
-    #[expect(clippy::missing_errors_doc, reason = "as find")]
     pub fn semaphore_release(&mut self) -> Done {
         let given = self.given();
         self.semaphore(given[given::HANDLE])?.release(self.thread, given[given::TICKET]);
@@ -29,7 +27,6 @@ impl ThreadState {
     }
 
     /// semaphoreAcquire.
-    #[expect(clippy::missing_errors_doc, reason = "as find")]
     pub fn semaphore_acquire(
         &self,
         handle: u32,
@@ -47,7 +44,6 @@ impl ThreadState {
     }
 
     /// channelPut, with a message in the scratch or elsewhere.
-    #[expect(clippy::missing_errors_doc, reason = "as find")]
     pub fn channel_put(&mut self, elsewhere: Option<&[u8]>) -> Done {
         let given = self.given();
         // SAFETY: the slice ends with this call, which runs no JavaScript and does not write there.
@@ -66,7 +62,6 @@ impl ThreadState {
     }
 
     /// channelTake.
-    #[expect(clippy::missing_errors_doc, reason = "as find")]
     pub fn channel_take(&mut self) -> Done {
         let given = self.given();
         let taken = self.channel(given[given::HANDLE])?.take(self.waiting(&given));
@@ -75,7 +70,6 @@ impl ThreadState {
     }
 
     /// channelFetch.
-    #[expect(clippy::missing_errors_doc, reason = "as find")]
     pub fn channel_fetch(&mut self) -> Done {
         let given = self.given();
         let message = self.channel(given[given::HANDLE])?.fetch(self.thread, given[given::TICKET]);
@@ -103,7 +97,6 @@ impl ThreadState {
     }
 
     /// counterDo.
-    #[expect(clippy::missing_errors_doc, reason = "as find")]
     pub fn count(&mut self) -> Done {
         let given = self.given();
         let SyncObject::Counter(counter) = self.object(given[given::HANDLE])? else {

@@ -50,10 +50,7 @@ impl Connection {
 
     /// The next request in `data`, which begins with the bytes that were not used before. A body that is
     /// whole is decoded in place.
-    ///
-    /// # Errors
-    ///
-    /// The refusal, to be passed to `refuse`.
+    /// A refusal is to be passed to `refuse`.
     pub fn next(&mut self, data: &mut [u8], limits: &Limits, parser: &mut Parser) -> Result<Next, Refusal> {
         if !self.wants_input(limits) {
             return Ok(Next::Wait);
@@ -130,10 +127,7 @@ impl Connection {
     }
 
     /// Decode bytes of the unfinished body, in place.
-    ///
-    /// # Errors
-    ///
-    /// The refusal; nothing more is read, and the connection closes after the response.
+    /// After a refusal nothing more is read, and the connection closes after the response.
     pub fn decode(&mut self, data: &mut [u8], limits: &Limits) -> Result<Decoded, Refusal> {
         let Reading::Body(body) = &mut self.reading else {
             return Ok(Decoded { consumed: 0, produced: 0, is_end: true });

@@ -41,10 +41,6 @@ impl Default for Parser {
 
 impl Parser {
     /// Like [`parse`].
-    ///
-    /// # Errors
-    ///
-    /// Those of [`parse`].
     #[inline]
     pub fn parse(&mut self, input: &[u8], limits: &Limits) -> Result<Parsed, Refusal> {
         let Some(key) = input.first_chunk::<KEY_BYTES>() else {

@@ -40,10 +40,7 @@ impl Writer<'_> {
 const TOO_LARGE: Refusal = Refusal::of(431, "head too large");
 
 /// Write a request's head into `bytes`, its fields into `fields`. `is_whole`: no body follows.
-///
-/// # Errors
-///
-/// The refusal, by the rules of HTTP/1.1: those about the host, the length and the expectation.
+/// It refuses by the rules of HTTP/1.1 about the host, the length and the expectation.
 pub fn write_head(
     parts: &Parts,
     is_whole: bool,

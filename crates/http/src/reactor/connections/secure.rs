@@ -32,10 +32,7 @@ impl Connections {
 
     /// After a connection with TLS was read. Returns whether more can be read without an event; `None`: it
     /// turned out to be no TLS, and nothing was read.
-    ///
-    /// # Errors
-    ///
-    /// Its client has disconnected while the host chooses a certificate.
+    /// An error: its client has disconnected while the host chooses a certificate.
     pub(super) fn after_records(&mut self, slot: u32, session: &mut Session) -> io::Result<Option<bool>> {
         let is_asking = session.socket.session().is_some_and(|(tls, _)| tls.asked().is_some());
         if is_asking && session.is_half_closed {
