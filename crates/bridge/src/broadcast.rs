@@ -29,9 +29,7 @@ struct Answers {
 
 /// A call to every worker and its answers.
 pub struct Broadcast {
-    /// Number of the function to call.
     pub function: u32,
-    /// The chain of what it calls.
     pub chain: u32,
     /// Its arguments.
     pub bytes: Box<[u8]>,

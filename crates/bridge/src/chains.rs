@@ -68,7 +68,6 @@ pub fn wait(
 #[derive(Debug)]
 pub struct Wait {
     number: u64,
-    /// Its chain.
     pub chain: u32,
 }
 

@@ -11,7 +11,6 @@ use crate::task::Task;
 pub(crate) enum Stolen {
     /// The oldest task.
     Task(&'static Task),
-    /// The deque is empty.
     Empty,
     /// Another thread was quicker.
     Retry,

@@ -59,7 +59,6 @@ pub const DEPTH_MASK: u32 = 0xf_ffff;
 pub mod ended {
     /// The task's token.
     pub const TOKEN: usize = 0;
-    /// Its status.
     pub const STATUS: usize = 1;
     /// Bytes of its result.
     pub const LENGTH: usize = 2;
@@ -110,11 +109,8 @@ pub const WAITED_TICKS: u32 = 1024;
 #[derive(Clone, Copy)]
 #[repr(u32)]
 pub enum Step {
-    /// Nothing.
     Nothing = 0,
-    /// A task.
     Task = 1,
-    /// A broadcast.
     Broadcast = 2,
     /// The zone lets the worker go.
     Leave = 3,
@@ -237,7 +233,6 @@ pub mod slow {
     pub const WHAT: usize = 11;
     /// The slot of the worker.
     pub const SLOT: usize = 12;
-    /// How many there are.
     pub const NUMBERS: usize = 13;
 }
 
@@ -267,27 +262,16 @@ pub mod plan {
     pub const WORKERS_MAX: usize = 3;
     /// How long the oldest task waits before another worker is started.
     pub const PATIENCE_US: usize = 4;
-    /// `Limits::tasks_max`.
     pub const TASKS_MAX: usize = 5;
-    /// `Limits::task_bytes_max`.
     pub const TASK_BYTES_MAX: usize = 6;
-    /// `Limits::queue_bytes_max`.
     pub const QUEUE_BYTES_MAX: usize = 7;
-    /// `Limits::broadcasts_max`.
     pub const BROADCASTS_MAX: usize = 8;
-    /// `Limits::tasks_per_worker_max`.
     pub const TASKS_PER_WORKER_MAX: usize = 9;
-    /// `Limits::spin`.
     pub const SPIN_US: usize = 10;
-    /// `Limits::waiting_per_worker_max`.
     pub const WAITING_PER_WORKER_MAX: usize = 11;
-    /// `Limits::call_depth_max`.
     pub const CALL_DEPTH_MAX: usize = 12;
-    /// `Limits::tasks_per_tenant_max`.
     pub const TASKS_PER_TENANT_MAX: usize = 13;
-    /// `Limits::worker_tasks_max`.
     pub const WORKER_TASKS_MAX: usize = 14;
-    /// How many there are.
     pub const NUMBERS: usize = 15;
 }
 }

@@ -35,7 +35,6 @@ impl std::fmt::Debug for Mailbox {
 }
 
 impl Mailbox {
-    /// The mailbox's number in the process.
     pub const fn number(&self) -> u32 {
         self.number
     }
@@ -116,14 +115,12 @@ impl Mailbox {
         self.machine.count(self.core.load(Ordering::Relaxed), awake);
     }
 
-    /// Whether mail has arrived.
     #[inline]
     pub fn has_mail(&self) -> bool {
         // SeqCst: may be the sleeper's second look.
         self.mail_count.load(Ordering::SeqCst) > 0
     }
 
-    /// Whether a task or mail has arrived.
     #[inline]
     pub fn has_arrivals(&self) -> bool {
         !self.inbox.is_empty() || self.has_mail()

@@ -35,9 +35,7 @@ pub struct Plan {
 
 /// A zone and its name.
 pub struct Entry {
-    /// The zone.
     pub zone: Arc<Zone>,
-    /// Its name.
     pub id: Text,
     /// Its settings as its maker wrote them.
     pub settings: Text,
@@ -207,18 +205,15 @@ pub fn worker_spent(number: u32, slot: u32) {
     }
 }
 
-/// The zone with that name.
 pub fn find_zone(id: &[u16]) -> Option<Arc<Entry>> {
     let tables = lock(&TABLES);
     tables.zone_numbers.get(id).and_then(|number| tables.zones.get(number)).cloned()
 }
 
-/// The zone with that number.
 pub fn zone(number: u32) -> Option<Arc<Entry>> {
     lock(&TABLES).zones.get(&number).cloned()
 }
 
-/// The names of all zones.
 pub fn zone_ids() -> Vec<Text> {
     lock(&TABLES).zone_numbers.keys().cloned().collect()
 }
@@ -276,7 +271,6 @@ pub fn intern(table: usize, text: &[u16]) -> Option<u32> {
     Some(number)
 }
 
-/// The text with that number.
 pub fn interned(table: usize, number: u32) -> Option<Arc<[u16]>> {
     #[cfg(unix)]
     if let Some(text) = tables::interned(table, number) {

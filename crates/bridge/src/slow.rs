@@ -24,7 +24,6 @@ pub const LEAST_MS: f64 = 5.0;
 /// The oldest of more is dropped.
 const KEPT_MAX: usize = 128;
 
-/// Its numbers.
 pub type Numbers = [f64; NUMBERS];
 
 struct Row {

@@ -66,9 +66,7 @@ impl Order {
 /// What a task carries.
 #[derive(Debug)]
 pub struct Body {
-    /// Number of the function to call.
     pub function: u32,
-    /// How it ended.
     pub status: Status,
     /// Arguments, then the result.
     pub bytes: Bytes,

@@ -27,7 +27,6 @@ struct Entry<K, T> {
 }
 
 impl<K, T> ThreadCache<K, T> {
-    /// No values.
     #[cfg(not(loom))]
     #[expect(clippy::new_without_default, reason = "a constant, for statics")]
     pub const fn new() -> Self {

@@ -14,7 +14,6 @@ use crate::{
 /// A constant response.
 #[derive(Clone, Debug)]
 pub struct Constant {
-    /// The method.
     pub method: Vec<u8>,
     /// The path, without a query.
     pub path: Vec<u8>,
@@ -22,7 +21,6 @@ pub struct Constant {
     pub status: u16,
     /// Complete header lines.
     pub headers: Vec<u8>,
-    /// The body.
     pub body: Vec<u8>,
 }
 

@@ -159,7 +159,6 @@ impl FileCache {
         }
     }
 
-    /// Number of open files.
     pub fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }

@@ -59,7 +59,6 @@ pub mod request {
     pub const BODY_AT: usize = 12;
     /// Its length.
     pub const BODY_BYTES: usize = 13;
-    /// Bytes of the head.
     pub const HEAD_BYTES: usize = 14;
     /// Words before the fields.
     pub const WORDS: usize = 15;
@@ -92,7 +91,6 @@ pub const TARGETS: usize = 256;
 
 /// Kinds of inbound records. All but requests and messages are [`EVENT_WORDS`] long: kind, slot, stamp.
 pub mod event {
-    /// A request.
     pub const REQUEST: u32 = 1;
     /// The body can be pulled again.
     pub const BODY: u32 = 2;
@@ -141,7 +139,6 @@ pub mod head {
     pub const SLOT: usize = 1;
     /// The exchange.
     pub const STAMP: usize = 2;
-    /// The status.
     pub const STATUS: usize = 3;
     /// Bytes of header lines.
     pub const LINES: usize = 4;
@@ -163,7 +160,6 @@ pub mod reply {
     pub const START: u32 = 2;
     /// A piece of its body.
     pub const WRITE: u32 = 3;
-    /// Its end.
     pub const END: u32 = 4;
     /// The host does not respond, or not completely.
     pub const ABORT: u32 = 5;
@@ -179,7 +175,6 @@ pub mod reply {
     pub const TERMINATE: u32 = 10;
     /// Enter a room; its number is the high word of the length.
     pub const JOIN: u32 = 11;
-    /// Leave it.
     pub const LEAVE: u32 = 12;
     /// A message to a room, except for this WebSocket.
     pub const PUBLISH: u32 = 13;
@@ -195,7 +190,6 @@ pub const FLAG_LAST: u32 = 0x1_0000;
 
 /// Bits of a message that is sent.
 pub mod send {
-    /// It is text.
     pub const TEXT: u32 = 1;
     /// It may be compressed.
     pub const COMPRESS: u32 = 2;
@@ -203,19 +197,12 @@ pub mod send {
 
 /// Words that a WebSocket begins with.
 pub mod terms {
-    /// `Terms::message_bytes_max`.
     pub const MESSAGE_BYTES_MAX: usize = 0;
-    /// `Terms::queued_bytes_max`.
     pub const QUEUED_BYTES_MAX: usize = 1;
-    /// `Terms::ping_ms`.
     pub const PING_MS: usize = 2;
-    /// `Terms::pong_ms`.
     pub const PONG_MS: usize = 3;
-    /// `Terms::close_ms`.
     pub const CLOSE_MS: usize = 4;
-    /// 1: `Terms::deflates`.
     pub const DEFLATES: usize = 5;
-    /// Number of words.
     pub const WORDS: usize = 6;
 }
 
@@ -235,19 +222,12 @@ pub mod pull {
 pub enum Method {
     /// Any other token.
     Other = 0,
-    /// GET
     Get = 1,
-    /// HEAD
     Head = 2,
-    /// POST
     Post = 3,
-    /// PUT
     Put = 4,
-    /// DELETE
     Delete = 5,
-    /// PATCH
     Patch = 6,
-    /// OPTIONS
     Options = 7,
 }
 
@@ -267,29 +247,20 @@ pub const REQUESTS_PER_CONNECTION_MAX: u32 = 1_000_000;
 
 /// Numbers that a server is opened with, as doubles; from the third on those of `Limits`.
 pub mod opening {
-    /// The port.
     pub const PORT: usize = 0;
     /// 1: other servers may listen on the same port.
     pub const IS_SHARED: usize = 1;
-    /// `Limits::header_bytes_max`.
     pub const HEADER_BYTES_MAX: usize = 2;
-    /// `Limits::headers_max`.
     pub const HEADERS_MAX: usize = 3;
-    /// `Limits::target_bytes_max`.
     pub const TARGET_BYTES_MAX: usize = 4;
-    /// `Limits::body_bytes_max`.
     pub const BODY_BYTES_MAX: usize = 5;
-    /// `Limits::idle_ms`.
     pub const IDLE_MS: usize = 6;
     /// `Limits::headers_ms`, also of a handshake of TLS.
     pub const HEADERS_MS: usize = 7;
     /// `Limits::body_ms`, also of lingering.
     pub const BODY_MS: usize = 8;
-    /// `Limits::connections_max`.
     pub const CONNECTIONS_MAX: usize = 9;
-    /// `Limits::out_bytes_max`.
     pub const OUT_BYTES_MAX: usize = 10;
-    /// `Limits::out_bytes_total_max`.
     pub const OUT_BYTES_TOTAL_MAX: usize = 11;
     /// 1: each connection begins with a header of the PROXY protocol.
     pub const IS_PROXIED: usize = 12;
@@ -297,9 +268,7 @@ pub mod opening {
     pub const INHERITED: usize = 13;
     /// `Limits::streams_max`, up to 64 also of a pipeline.
     pub const STREAMS_MAX: usize = 14;
-    /// `Limits::resets_max`.
     pub const RESETS_MAX: usize = 15;
-    /// Number of entries.
     pub const NUMBERS: usize = 16;
 }
 
@@ -315,35 +284,22 @@ pub mod found {
     pub const NANOSECONDS: usize = 3;
     /// 1: it is the index of the folder that the path leads to.
     pub const IS_INDEX: usize = 4;
-    /// Number of entries.
     pub const NUMBERS: usize = 5;
 }
 
 /// Counts of a server, as doubles; see `Stats`.
 pub mod counts {
-    /// `Stats::connections`.
     pub const CONNECTIONS: usize = 0;
-    /// `Stats::connections_total`.
     pub const CONNECTIONS_TOTAL: usize = 1;
-    /// `Stats::requests`.
     pub const REQUESTS: usize = 2;
-    /// `Stats::constants`.
     pub const CONSTANTS: usize = 3;
-    /// `Stats::refused`.
     pub const REFUSED: usize = 4;
-    /// `Stats::aborted`.
     pub const ABORTED: usize = 5;
-    /// `Stats::bytes_in`.
     pub const BYTES_IN: usize = 6;
-    /// `Stats::bytes_out`.
     pub const BYTES_OUT: usize = 7;
-    /// `Stats::cut`.
     pub const CUT: usize = 8;
-    /// `Stats::held_bytes`.
     pub const HELD_BYTES: usize = 9;
-    /// `Stats::open_files`.
     pub const OPEN_FILES: usize = 10;
-    /// Number of entries.
     pub const NUMBERS: usize = 11;
 }
 }

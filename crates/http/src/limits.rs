@@ -11,9 +11,7 @@ pub struct Limits {
     pub header_bytes_max: usize,
     /// Fields of a head, and of a body's trailers.
     pub headers_max: usize,
-    /// Bytes of a request target.
     pub target_bytes_max: usize,
-    /// Bytes of a body.
     pub body_bytes_max: u64,
     /// A connection between two requests.
     pub idle_ms: u64,
@@ -23,7 +21,6 @@ pub struct Limits {
     pub body_ms: u64,
     /// Reading from a client that still sends after the last response.
     pub linger_ms: u64,
-    /// Connections open at once.
     pub connections_max: usize,
     /// Requests of one connection.
     pub requests_per_connection_max: u32,

@@ -79,7 +79,6 @@ impl Reactor {
         self.batches.constants.counts()
     }
 
-    /// The counts so far.
     pub fn stats(&self) -> Stats {
         let held_bytes = self.batches.bodies.held_bytes();
         let open_files = self.batches.files.len() as u64;

@@ -22,17 +22,14 @@ impl Region {
         Self { data, len }
     }
 
-    /// Its length in bytes.
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether the length is 0.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Its bytes.
     #[inline]
     pub fn all(&self) -> &[u8] {
         // SAFETY: guaranteed by the caller of `new`.

@@ -33,7 +33,6 @@ pub struct Readiness {
     pub is_read_closed: bool,
     /// Nothing more can be sent: the connection was closed on both sides.
     pub is_write_closed: bool,
-    /// The connection has failed.
     pub is_error: bool,
 }
 

@@ -59,7 +59,6 @@ impl SharedBodies {
         Self { recent: Vec::new(), held: Rc::new(Held { of_thread: Cell::new(0), of_server }) }
     }
 
-    /// Bytes of all bodies that this thread stores.
     pub fn held_bytes(&self) -> u64 {
         self.held.of_thread.get()
     }

@@ -79,7 +79,6 @@ pub fn send_both(fd: &OwnedFd, first: &[u8], second: &[u8]) -> io::Result<usize>
     })
 }
 
-/// Read from a file at `offset`.
 pub fn read_at(file: &OwnedFd, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     let from = offset_of(offset)?;
     let (to, len) = (buffer.as_mut_ptr().cast(), buffer.len());

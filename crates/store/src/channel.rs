@@ -13,9 +13,7 @@ use crate::{
     terms::Keeps,
 };
 
-/// One message.
 pub struct Message {
-    /// Its bytes.
     pub bytes: Box<[u8]>,
     /// What it refers to.
     pub keeps: Option<Keeps>,
@@ -36,14 +34,12 @@ pub enum Put {
     Full,
     /// No capacity; the sender receives a fact.
     Queued,
-    /// The channel is closed.
     Closed,
 }
 
 /// The result of a take.
 #[derive(Debug)]
 pub enum Take {
-    /// A message.
     Message(Message),
     /// No message; the call does not wait.
     Empty,
@@ -80,7 +76,6 @@ impl Channel {
         Self { messages_max, state: Mutex::default() }
     }
 
-    /// Most messages.
     pub const fn messages_max(&self) -> usize {
         self.messages_max
     }
@@ -155,22 +150,18 @@ impl Channel {
         }
     }
 
-    /// Whether it was closed.
     pub fn is_closed(&self) -> bool {
         self.state.lock().closed
     }
 
-    /// Number of queued messages.
     pub fn len(&self) -> usize {
         self.state.lock().messages.len()
     }
 
-    /// Whether the queue is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// A thread has ended.
     pub fn thread_ended(&self, thread: u32) {
         let mut woken = Woken::default();
         let mut state = self.state.lock();

@@ -104,7 +104,6 @@ pub mod read {
 
 /// Status of a write; see `Refusal`.
 pub mod written {
-    /// It is written.
     pub const DONE: u32 = 0;
     /// Another version was there than expected.
     pub const CONFLICT: u32 = 1;
@@ -140,7 +139,6 @@ pub enum Acquire {
 pub enum Stage {
     /// Its entries are being loaded.
     Opening = 0,
-    /// It is open.
     Open = 1,
     /// The store is closed, and the last changes are being written.
     Closing = 2,
@@ -200,11 +198,8 @@ pub mod kind {
     pub const LOCK: u32 = 1;
     /// A semaphore whose writers take all permits.
     pub const RW_LOCK: u32 = 2;
-    /// A semaphore.
     pub const SEMAPHORE: u32 = 3;
-    /// A channel.
     pub const CHANNEL: u32 = 4;
-    /// A counter.
     pub const COUNTER: u32 = 5;
 }
 
@@ -234,11 +229,8 @@ pub enum Fact {
 pub enum Change {
     /// It was written.
     Set = 1,
-    /// It was deleted.
     Delete = 2,
-    /// It expired.
     Expire = 3,
-    /// It was evicted.
     Evict = 4,
     /// All keys were deleted.
     Clear = 5,

@@ -87,7 +87,6 @@ pub static SYNC_OBJECTS: LazyLock<SyncObjects> = LazyLock::new(SyncObjects::defa
 
 /// The file of a new store.
 pub struct File {
-    /// Where it is.
     pub path: PathBuf,
     /// Most bytes of changes that wait for it.
     pub bytes_max: u64,
@@ -125,12 +124,10 @@ impl Stores {
         self.0.lock().all.get(&number)?.1.clone()
     }
 
-    /// Its settings.
     pub fn settings(&self, number: u32) -> Option<Text> {
         self.0.lock().get(number).map(|(_, settings)| settings.clone())
     }
 
-    /// The store.
     pub fn get(&self, number: u32) -> Option<Arc<Store>> {
         self.0.lock().get(number).map(|(store, _)| Arc::clone(store))
     }
@@ -164,13 +161,10 @@ impl Stores {
     }
 }
 
-/// An object of [`SyncObjects`].
 pub enum SyncObject {
     /// A lock, read-write lock or semaphore.
     Semaphore(Semaphore),
-    /// A channel.
     Channel(Channel),
-    /// A counter.
     Counter(Counter),
 }
 
@@ -212,7 +206,6 @@ impl SyncObjects {
         Some(table.insert(name, Arc::new(object)))
     }
 
-    /// The number of the object of that kind and name.
     pub fn number(&self, kind: u32, name: Text) -> Option<u32> {
         self.0.lock().table.numbers.get(&(kind, name)).copied()
     }
@@ -225,7 +218,6 @@ impl SyncObjects {
         names.into_iter().take(most).map(|(_, name)| name.clone()).collect()
     }
 
-    /// The object with that number.
     pub fn get(&self, number: u32) -> Option<Arc<SyncObject>> {
         self.0.lock().table.get(number).cloned()
     }

@@ -44,11 +44,8 @@ impl Notify for ByMail {
 /// One wait of one thread.
 #[derive(Clone)]
 pub struct Call {
-    /// The thread.
     pub thread: u32,
-    /// The wait.
     pub ticket: u32,
-    /// Notifies the thread.
     pub notify: Arc<dyn Notify>,
 }
 

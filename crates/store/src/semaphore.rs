@@ -100,7 +100,6 @@ impl Semaphore {
         found
     }
 
-    /// A thread has ended.
     pub fn thread_ended(&self, thread: u32) {
         let mut woken = Woken::default();
         let mut state = self.state.lock();

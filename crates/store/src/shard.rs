@@ -25,7 +25,6 @@ const EXPIRE_PER_WRITE: usize = 8;
 /// The entry of a key.
 #[derive(Clone)]
 pub struct Entry {
-    /// The value.
     pub bytes: Bytes,
     /// Increases with each write to this key.
     pub version: u64,
@@ -231,7 +230,6 @@ impl Shard {
         replaced
     }
 
-    /// Removes an entry.
     pub fn remove(&mut self, key: KeyRef<'_>) -> Option<(Key, Entry)> {
         let (key, entry) = match &mut self.entries {
             Entries::Plain(table) => {

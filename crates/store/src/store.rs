@@ -113,7 +113,6 @@ impl Store {
         &self.words
     }
 
-    /// Whether it was closed.
     #[inline]
     pub fn is_closed(&self) -> bool {
         // Acquire: pairs with the Release in close.

@@ -24,7 +24,6 @@ const TALLIES: usize = 8;
 pub struct Tallies(Box<[Tally; TALLIES]>);
 
 impl Tallies {
-    /// The tally of this thread.
     #[inline]
     pub fn of_thread(&self) -> &Tally {
         static NEXT: AtomicUsize = AtomicUsize::new(0);

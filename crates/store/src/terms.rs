@@ -63,9 +63,7 @@ pub enum Ttl {
 
 /// A value to be written.
 pub struct NewValue<'a> {
-    /// Its bytes.
     pub bytes: &'a [u8],
-    /// When it expires.
     pub ttl: Ttl,
     /// What it refers to.
     pub keeps: Option<Keeps>,
@@ -74,7 +72,6 @@ pub struct NewValue<'a> {
 /// What a write expects.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Expected {
-    /// Anything.
     Any,
     /// This version; 0: an absent key.
     Version(u64),
@@ -85,7 +82,6 @@ pub enum Expected {
 pub enum Refusal {
     /// Another version was there than expected.
     Conflict,
-    /// The store is closed.
     Closed,
     /// The value exceeds the limit of values, or the entry that of the store.
     TooLarge,
@@ -98,17 +94,12 @@ pub enum Refusal {
 /// Statistics of a store.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Stats {
-    /// Entries now.
     pub entries: u64,
     /// Bytes now, as accounted.
     pub bytes: u64,
-    /// Reads that found something.
     pub hits: u64,
-    /// Reads that did not.
     pub misses: u64,
-    /// Evicted entries.
     pub evictions: u64,
-    /// Expired entries.
     pub expirations: u64,
     /// Groups of changes that the file has received.
     pub syncs: u64,

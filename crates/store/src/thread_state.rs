@@ -28,11 +28,9 @@ const GIVEN: usize = 8;
 type Done = Result<(), Misuse>;
 type Watch = (Arc<Store>, Arc<Watcher>);
 
-/// The state of one thread.
 pub struct ThreadState {
     out: Scratch,
     inbound: Scratch,
-    /// The stores this thread has opened.
     stores: Handles<Arc<Store>>,
     /// Its locks, channels and counters.
     objects: Handles<Arc<SyncObject>>,
@@ -150,7 +148,6 @@ impl ThreadState {
         }
     }
 
-    /// The store with that handle.
     #[inline]
     pub fn store(&self, handle: u32) -> Result<&Arc<Store>, Misuse> {
         self.stores.get(handle).ok_or(Misuse("no such store"))
@@ -166,13 +163,11 @@ impl ThreadState {
         self.objects.take(handle);
     }
 
-    /// What has that handle.
     #[inline]
     pub fn object(&self, handle: u32) -> Result<&SyncObject, Misuse> {
         self.objects.get(handle).map(|object| &**object).ok_or(Misuse("no such object"))
     }
 
-    /// The semaphore with that handle.
     #[inline]
     pub fn semaphore(&self, handle: u32) -> Result<&Semaphore, Misuse> {
         match self.object(handle)? {
@@ -181,7 +176,6 @@ impl ThreadState {
         }
     }
 
-    /// The channel with that handle.
     pub fn channel(&self, handle: u32) -> Result<&Channel, Misuse> {
         match self.object(handle)? {
             SyncObject::Channel(channel) => Ok(channel),

@@ -24,7 +24,6 @@ use crate::{
 /// A change of a key.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Event {
-    /// The kind.
     pub change: Change,
     /// The key; empty for `Clear`.
     pub key: Box<[u8]>,
@@ -35,7 +34,6 @@ pub struct Event {
 /// The watched keys, as a byte for the width of the characters (0: one byte, 1: two) and the characters.
 #[derive(Clone, Debug)]
 pub enum Pattern {
-    /// One key.
     Key(Key),
     /// All keys that begin with these characters.
     Prefix(Box<[u8]>),

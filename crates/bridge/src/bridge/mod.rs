@@ -82,7 +82,6 @@ pub struct Bridge {
     /// This bridge may be a further one of a worker's thread: it is neither the worker's own nor the main
     /// thread's.
     may_be_further: bool,
-    /// The main thread's bridge.
     is_main: bool,
     /// The loop stays alive for the tasks of this worker. Not the main thread's: it ends with its program.
     holds_loop: bool,
@@ -184,7 +183,6 @@ impl Bridge {
         registry::return_receiver(receiver);
     }
 
-    /// The mailbox of this thread.
     pub const fn mailbox(&self) -> &'static Mailbox {
         self.receiver.mailbox()
     }

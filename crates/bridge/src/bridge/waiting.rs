@@ -21,7 +21,6 @@ enum Next {
     Again,
     /// Let the loop have a turn without waiting.
     ComeBack,
-    /// Let the loop wait.
     Wait,
 }
 

@@ -18,7 +18,6 @@ use crate::{
 const SLICE_MAX: Duration = Duration::from_millis(10);
 
 impl Bridge {
-    /// The zone with that handle.
     pub fn zone(&self, handle: u32) -> Result<&Arc<Zone>, Misuse> {
         self.zones.get(handle).ok_or(Misuse("no such zone"))
     }
@@ -28,7 +27,6 @@ impl Bridge {
         entry.map_or(-1, |entry| self.zones.put(Arc::clone(&entry.zone)).cast_signed())
     }
 
-    /// Close a handle.
     pub fn drop_zone(&mut self, handle: u32) {
         self.zones.take(handle);
     }

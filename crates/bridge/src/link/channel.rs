@@ -163,7 +163,6 @@ impl Channel {
         Ok(Self { stream, arrived, leaving: Vec::new(), sent: 0 })
     }
 
-    /// Its descriptor.
     pub fn descriptor(&self) -> RawFd {
         self.stream.as_raw_fd()
     }

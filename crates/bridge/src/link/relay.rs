@@ -17,7 +17,6 @@ pub type Numbers = [u32; 2];
 /// What a channel has for this side.
 #[derive(Debug, Eq, PartialEq)]
 pub enum Leaving {
-    /// A message.
     Message(Box<[u8]>),
     /// None now; mail follows.
     Nothing,

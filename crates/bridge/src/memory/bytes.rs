@@ -16,7 +16,6 @@ pub struct Bytes {
 }
 
 impl Bytes {
-    /// No bytes.
     pub const fn new() -> Self {
         Self { len: 0, inline: [0; INLINE_BYTES], heap: Vec::new() }
     }
@@ -53,17 +52,14 @@ impl Bytes {
         }
     }
 
-    /// The content.
     pub fn as_slice(&self) -> &[u8] {
         if self.len <= INLINE_BYTES { &self.inline[..self.len] } else { &self.heap }
     }
 
-    /// Number of bytes.
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether the length is 0.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }

@@ -26,7 +26,6 @@ impl<T> Handles<T> {
         handle
     }
 
-    /// What has that number.
     #[inline]
     pub fn get(&self, handle: u32) -> Option<&T> {
         self.values.get(handle as usize)?.as_ref()

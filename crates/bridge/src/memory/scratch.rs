@@ -87,7 +87,6 @@ impl Scratch {
         fits.then_some(Self { data, len, _memory: memory })
     }
 
-    /// The first words.
     #[inline]
     pub fn words<const N: usize>(&self) -> [u32; N] {
         const { assert!(N * 4 <= HEADER_BYTES) };

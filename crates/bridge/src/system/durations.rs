@@ -24,7 +24,6 @@ impl<const BITS: u32> Durations<BITS> {
         Self { sum: 0, max: 0, buckets: Vec::new() }
     }
 
-    /// Count one.
     #[inline]
     pub(crate) fn record(&mut self, ticks: u64) {
         if self.buckets.is_empty() {
@@ -41,7 +40,6 @@ impl<const BITS: u32> Durations<BITS> {
         self.buckets = vec![0; Self::BUCKETS];
     }
 
-    /// Add another's.
     #[cold]
     #[inline(never)]
     pub(crate) fn add(&mut self, other: &Self) {
@@ -103,7 +101,6 @@ impl<const BITS: u32> Durations<BITS> {
         (power - POWER_MIN) as usize * Self::PER_POWER + within as usize % Self::PER_POWER
     }
 
-    /// The duration in the middle of a bucket.
     fn middle_of(bucket: usize) -> f64 {
         let power = POWER_MIN + (bucket / Self::PER_POWER) as u32;
         let within = (bucket % Self::PER_POWER) as f64 + 0.5;

@@ -23,7 +23,6 @@ pub fn start() {
     COUNTING.store(true, Ordering::Relaxed);
 }
 
-/// Whether to count.
 #[inline]
 pub fn is_counting() -> bool {
     // Relaxed: a task that begins about when this changes is counted or not. Loom explores the protocol.
@@ -51,7 +50,6 @@ impl Ticks {
 pub struct Slow {
     /// What 99 of 100 take at most, in ticks.
     pub usual: f64,
-    /// Its CPU time.
     pub cpu_ns: f64,
 }
 
@@ -115,7 +113,6 @@ impl Functions {
         Self { numbers: Vec::new(), kept: Vec::new(), last: 0, read_ns: 0.0, unread_ticks: 0 }
     }
 
-    /// The counts of a function.
     pub(crate) fn of(&mut self, number: u32) -> &mut Function {
         if self.numbers.get(self.last) != Some(&number) {
             let known = self.numbers.iter().position(|&other| other == number);
@@ -172,7 +169,6 @@ impl Functions {
         function.usual.passed(times.total() as f64).map(|usual| Slow { usual, cpu_ns })
     }
 
-    /// Add another's.
     #[cold]
     #[inline(never)]
     pub(crate) fn add(&mut self, other: &Self) {

@@ -8,19 +8,12 @@ use crate::{clock, durations::Durations};
 /// What became of a distribution: count, then nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Times {
-    /// Tasks measured.
     pub count: f64,
-    /// Their mean.
     pub mean: f64,
-    /// Half were quicker.
     pub p50: f64,
-    /// Nine of ten were.
     pub p90: f64,
-    /// All but one in a hundred.
     pub p99: f64,
-    /// All but one in a thousand.
     pub p999: f64,
-    /// The longest.
     pub max: f64,
 }
 
@@ -36,25 +29,21 @@ impl Measures {
         Self { wait: Durations::new(), run: Durations::new() }
     }
 
-    /// A task waited so long.
     #[inline]
     pub(crate) fn waited(&mut self, ticks: u64) {
         record(&mut self.wait, ticks);
     }
 
-    /// A task ran so long.
     #[inline]
     pub(crate) fn ran(&mut self, ticks: u64) {
         record(&mut self.run, ticks);
     }
 
-    /// Add another's.
     pub(crate) fn add(&mut self, other: &Self) {
         self.wait.add(&other.wait);
         self.run.add(&other.run);
     }
 
-    /// Waiting and running times.
     pub(crate) fn times(&self) -> (Times, Times) {
         (times(&self.wait), times(&self.run))
     }

@@ -14,7 +14,6 @@ pub enum Cancellation {
     Skipped,
     /// It runs there; its worker was notified.
     Running {
-        /// The worker's slot.
         slot: u32,
         /// The task's number among all that the zone has started.
         serial: u32,

@@ -30,7 +30,6 @@ pub enum Help {
     Done,
     /// Run this task meanwhile, then `complete` the token.
     Task {
-        /// The task, held by this worker.
         task: &'static Task,
         /// Its number among the worker's running tasks.
         token: u32,

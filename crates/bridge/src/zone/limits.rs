@@ -48,7 +48,6 @@ pub struct Executor {
 pub struct Growth {
     /// Workers that stay, however idle.
     pub workers_min: usize,
-    /// Most workers.
     pub workers_max: usize,
     /// How long the oldest task waits before one more worker is worth its start.
     pub patience: Duration,
@@ -67,7 +66,6 @@ pub enum Refusal {
     BytesFull,
     /// The call alone has more than `task_bytes_max`.
     TooLarge,
-    /// The zone is closing.
     Closed,
     /// `broadcasts_max` are kept.
     BroadcastsFull,

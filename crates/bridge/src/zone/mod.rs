@@ -54,7 +54,6 @@ pub use workers::{Grown, Overdue, Shrunk};
 pub struct Counts {
     /// Tasks accepted and not started.
     pub waiting: u64,
-    /// Their bytes.
     pub waiting_bytes: u64,
     /// Tasks taken by workers and not ended.
     pub running: u64,
@@ -62,11 +61,8 @@ pub struct Counts {
     pub ended: u64,
     /// Tasks lost with their workers.
     pub died: u64,
-    /// Wake-ups of workers.
     pub wake_ups: u64,
-    /// Workers now.
     pub workers: u64,
-    /// Workers asleep now.
     pub asleep: u64,
     /// Ended tasks whose function failed.
     pub failed: u64,
@@ -138,9 +134,7 @@ pub struct Zone {
     broadcast_count: AtomicU32,
     closing: AtomicBool,
     finished: AtomicBool,
-    /// Its end was reported.
     reported: AtomicBool,
-    /// Somebody waits for capacity.
     capacity_wanted: AtomicBool,
     /// The owner has mail that asks for more workers.
     pressed: AtomicBool,
@@ -224,22 +218,18 @@ impl Zone {
         }
     }
 
-    /// The zone's number in the process.
     pub const fn number(&self) -> u32 {
         self.number
     }
 
-    /// What the zone accepts.
     pub const fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// How work meets its workers.
     pub const fn executor(&self) -> &Executor {
         &self.executor
     }
 
-    /// Whether the zone refuses new calls.
     pub fn is_closing(&self) -> bool {
         self.closing.load(Ordering::SeqCst)
     }
@@ -297,7 +287,6 @@ impl Zone {
         lock(&self.inner).slots.iter().flatten().next().is_some()
     }
 
-    /// The counts of this moment.
     pub fn counts(&self) -> Counts {
         // Held to the end: a worker that goes is counted among those here or in the past, not in both.
         let past = lock(&self.past);

@@ -37,7 +37,6 @@ impl Worker {
         !self.zone.has_waiting(&inner) && !self.slot.has_bound()
     }
 
-    /// Whether this worker may begin a task now.
     fn can_take(&self) -> bool {
         !self.broadcasting
             && self.slot.applied.load(Ordering::Relaxed) >= self.zone.broadcast_count.load(Ordering::SeqCst)

@@ -87,10 +87,8 @@ pub(super) enum Cancelled {
     Overdue,
 }
 
-/// The counts of one worker.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct WorkerCounts {
-    /// Its slot.
     pub slot: u32,
     /// Tasks in its deque, and those that only it may take; the others of the zone's queue are nobody's yet.
     pub waiting: u64,
@@ -102,7 +100,6 @@ pub struct WorkerCounts {
     pub failed: u64,
     /// Tasks taken from others' deques.
     pub stolen: u64,
-    /// Times it was woken.
     pub wake_ups: u64,
     /// The share of its time in which it had a task, 0 to 1.
     pub utilisation: f64,

@@ -155,7 +155,6 @@ impl Zone {
         !inner.queue.is_empty() || !self.injector.is_empty() || self.has_forked(inner)
     }
 
-    /// Whether a deque has a task.
     pub(super) fn has_forked(&self, inner: &Inner) -> bool {
         self.executor.steals && inner.slots.iter().flatten().any(|slot| slot.has_forked())
     }

@@ -115,7 +115,6 @@ impl Zone {
         woken
     }
 
-    /// Whether there is somebody to wake.
     pub(super) fn has_sleepers(&self) -> bool {
         self.sleeping.load(Ordering::SeqCst) > 0 || self.full_sleeping.load(Ordering::SeqCst) > 0
     }

@@ -39,7 +39,6 @@ pub enum Next {
     Broadcast(Arc<Broadcast>),
     /// Run this task, then `complete` the token.
     Task {
-        /// The task, held by this worker.
         task: &'static Task,
         /// Its number among the worker's running tasks.
         token: u32,
@@ -117,7 +116,6 @@ impl Worker {
         self
     }
 
-    /// The zone.
     pub const fn zone(&self) -> &Arc<Zone> {
         &self.zone
     }

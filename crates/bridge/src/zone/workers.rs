@@ -271,7 +271,6 @@ impl Zone {
         shrunk
     }
 
-    /// The counts of each worker.
     pub fn worker_counts(&self) -> Vec<WorkerCounts> {
         let slots: Vec<_> = lock(&self.inner).slots.iter().flatten().cloned().collect();
         slots.iter().map(|slot| slot.counts()).collect()

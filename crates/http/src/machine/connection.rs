@@ -58,7 +58,6 @@ enum Reading {
     Discard(Body, u64),
     /// Those behind a request that asks for a WebSocket: frames, or a request if it is not granted.
     Upgrade,
-    /// Frames of a WebSocket.
     Frames(Box<WebSocket>),
     /// HTTP/2, which reads by itself.
     Http2(Box<Http2>),
@@ -340,7 +339,6 @@ impl Connection {
         self.position(stamp).is_some()
     }
 
-    /// Whether that exchange is open.
     pub fn is_open(&self, stamp: u32) -> bool {
         self.http2().map_or_else(|| self.is_in_flight(stamp), |http2| http2.has(stamp))
     }

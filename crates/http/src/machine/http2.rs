@@ -401,7 +401,6 @@ impl Http2 {
         found.ok().filter(|index| self.exchanges[*index].is_open())
     }
 
-    /// The open exchange with that stamp.
     pub fn exchange(&mut self, stamp: u32) -> Option<&mut Exchange> {
         let index = self.position(stamp)?;
         self.exchanges.get_mut(index)
@@ -415,7 +414,6 @@ impl Http2 {
         self.position(stamp).map_or(&[], |index| &self.exchanges[index].trailers)
     }
 
-    /// Stamps of the open exchanges.
     pub fn stamps(&self) -> impl Iterator<Item = u32> {
         self.exchanges.iter().filter(|exchange| exchange.is_open()).map(|exchange| exchange.stamp)
     }
@@ -424,7 +422,6 @@ impl Http2 {
         self.exchanges.len()
     }
 
-    /// Send a whole response.
     pub fn respond(&mut self, stamp: u32, response: &Response<'_>, body: &[u8]) -> bool {
         let length = body.len() as u64;
         let Some(exchange) = self.start(stamp, response, Some(length)) else { return false };
@@ -433,7 +430,6 @@ impl Http2 {
         true
     }
 
-    /// Begin a response.
     pub fn start(
         &mut self,
         stamp: u32,

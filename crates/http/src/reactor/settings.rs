@@ -24,13 +24,11 @@ const OPEN_FILES_MAX: usize = 256;
 /// How a reactor is opened.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where the server listens.
     pub endpoint: Endpoint,
     /// Whether other threads of the process may listen on the same endpoint.
     pub is_shared: bool,
     /// Whether each connection begins with a header of the PROXY protocol.
     pub is_proxied: bool,
-    /// The limits of its clients.
     pub limits: Limits,
     /// Responses without a call to the host.
     pub constants: Vec<Constant>,
@@ -116,7 +114,6 @@ pub enum Step {
     Done,
 }
 
-/// An event for the host.
 #[derive(Clone, Copy, Debug)]
 pub struct HostEvent {
     /// One of [`layout::event`](crate::layout::event).
@@ -128,21 +125,16 @@ pub struct HostEvent {
 /// Totals since the start, except for `connections`, `held_bytes` and `open_files`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Stats {
-    /// Open connections.
     pub connections: u64,
-    /// Accepted connections.
     pub connections_total: u64,
     /// Requests whose head was accepted.
     pub requests: u64,
     /// Requests that a constant has responded to.
     pub constants: u64,
-    /// Requests that were refused.
     pub refused: u64,
     /// Requests whose client disconnected before the end of the response.
     pub aborted: u64,
-    /// Bytes received.
     pub bytes_in: u64,
-    /// Bytes sent.
     pub bytes_out: u64,
     /// Connections that `stop` closed before all responses were sent.
     pub cut: u64,

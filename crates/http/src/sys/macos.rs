@@ -30,7 +30,6 @@ fn prepare(socket: OwnedFd) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// A non-blocking stream socket.
 pub fn socket(family: libc::c_int) -> io::Result<OwnedFd> {
     // SAFETY: no memory is involved.
     prepare(owned(unsafe { libc::socket(family, libc::SOCK_STREAM, 0) })?)

@@ -158,7 +158,6 @@ impl Session {
         self.news.take()
     }
 
-    /// Whether the client has agreed on HTTP/2.
     pub fn is_http2(&self) -> bool {
         self.connection.alpn_protocol() == Some(b"h2")
     }

@@ -35,7 +35,6 @@ const RETRY: Duration = Duration::from_secs(1);
 /// What the file is to contain of a key.
 #[derive(Debug)]
 pub struct Record {
-    /// The value.
     pub bytes: Bytes,
     /// Expiration in milliseconds of the wall clock; 0: never.
     pub expires_ms: u64,
@@ -145,7 +144,6 @@ impl Journal {
         }
     }
 
-    /// Where the file is.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -144,7 +144,6 @@ impl Transaction<'_> {
         }
     }
 
-    /// Deletes all keys.
     pub fn clear(&mut self) -> Result<(), Failure> {
         // SAFETY: the transaction is open, and has no cursor.
         checked(unsafe { sys::mdb_drop(self.handle, self.table, 0) })

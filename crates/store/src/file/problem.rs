@@ -11,15 +11,11 @@ pub enum Problem {
     InUse,
     /// The folder does not exist.
     Missing,
-    /// The system refuses access.
     Denied(String),
     /// It is something else than the file of a store.
     Foreign(String),
-    /// It is damaged.
     Corrupt(String),
-    /// A newer version has written it.
     Version(u64),
-    /// No space is left.
     DiskFull,
     /// An entry is too large for the store: its key.
     TooLarge(Box<[u8]>),
@@ -27,7 +23,6 @@ pub enum Problem {
     TooMany,
     /// The file was deleted or replaced while it was open.
     Removed,
-    /// Anything else.
     Failed(String),
 }
 

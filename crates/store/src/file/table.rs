@@ -46,7 +46,6 @@ pub trait Table {
     fn commit(&mut self, group: &Group) -> Result<(), Problem>;
 }
 
-/// The table of a file.
 pub struct FileTable {
     path: PathBuf,
     /// The identity of the file that was opened first.
@@ -72,7 +71,6 @@ impl FileTable {
         Ok(Self { path: path.into(), identity: identity(&open.file.metadata()?), open: Some(open) })
     }
 
-    /// The identity of the file.
     pub const fn identity(&self) -> Identity {
         self.identity
     }

@@ -25,7 +25,6 @@ enum Memory {
 }
 
 impl Bytes {
-    /// A copy of `bytes`.
     pub fn new(bytes: &[u8]) -> Self {
         let memory = if bytes.len() <= LOCKED_COPY_MAX {
             Memory::Own(bytes.into())

@@ -31,32 +31,27 @@ pub struct Key {
 }
 
 impl<'a> KeyRef<'a> {
-    /// The key with those bytes.
     #[inline]
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, hash: HASHES.hash_one(bytes) }
     }
 
-    /// Its bytes.
     #[inline]
     pub const fn bytes(self) -> &'a [u8] {
         self.bytes
     }
 
-    /// Its hash.
     #[inline]
     pub const fn hash(self) -> u64 {
         self.hash
     }
 
-    /// As an owned key.
     pub fn to_key(self) -> Key {
         Key { hash: self.hash, bytes: self.bytes.into() }
     }
 }
 
 impl Key {
-    /// As a borrowed key.
     #[inline]
     pub const fn as_ref(&self) -> KeyRef<'_> {
         KeyRef { bytes: &self.bytes, hash: self.hash }
@@ -136,7 +131,6 @@ impl Equivalent<Key> for KeyRef<'_> {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Brought;
 
-/// The hasher of [`Brought`].
 #[derive(Debug, Default)]
 pub(crate) struct BroughtHasher(u64);
 

@@ -29,26 +29,19 @@ pub enum Action {
     Check,
     /// It writes.
     Set {
-        /// The value.
         bytes: Bytes,
-        /// When the entry expires.
         ttl: Ttl,
         /// What the value refers to.
         keeps: Option<Keeps>,
     },
-    /// It removes the entry.
     Remove,
 }
 
 /// A step of a commit, which has one for each of its keys.
 pub struct Step {
-    /// The store.
     pub store: Arc<Store>,
-    /// The key.
     pub key: Key,
-    /// The version that must be there.
     pub expected: Expected,
-    /// What is done.
     pub action: Action,
 }
 
@@ -61,9 +54,7 @@ impl std::fmt::Debug for Step {
 /// Why a commit has changed nothing.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Refused {
-    /// Which step was refused.
     pub step: usize,
-    /// Why.
     pub refusal: Refusal,
 }
 
@@ -149,7 +140,6 @@ struct Beside<'a> {
     store: &'a Store,
     changes: Option<Changes<'a>>,
     held: Option<MutexGuard<'a, Holding>>,
-    /// What it will hold.
     holding: Holding,
 }
 

@@ -45,12 +45,10 @@ impl Store {
         self.computations.close();
     }
 
-    /// Number of entries.
     pub fn len(&self) -> u64 {
         self.stats().entries
     }
 
-    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

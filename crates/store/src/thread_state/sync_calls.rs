@@ -10,7 +10,6 @@ use crate::{
 };
 
 impl ThreadState {
-    /// semaphoreTry.
     pub fn semaphore_try(&mut self) -> Done {
         let given = self.given();
         let semaphore = self.semaphore(given[given::HANDLE])?;
@@ -19,14 +18,12 @@ impl ThreadState {
         Ok(())
     }
 
-    /// semaphoreRelease.
     pub fn semaphore_release(&mut self) -> Done {
         let given = self.given();
         self.semaphore(given[given::HANDLE])?.release(self.thread, given[given::TICKET]);
         Ok(())
     }
 
-    /// semaphoreAcquire.
     pub fn semaphore_acquire(
         &self,
         handle: u32,
@@ -61,7 +58,6 @@ impl ThreadState {
         Ok(())
     }
 
-    /// channelTake.
     pub fn channel_take(&mut self) -> Done {
         let given = self.given();
         let taken = self.channel(given[given::HANDLE])?.take(self.waiting(&given));
@@ -69,7 +65,6 @@ impl ThreadState {
         Ok(())
     }
 
-    /// channelFetch.
     pub fn channel_fetch(&mut self) -> Done {
         let given = self.given();
         let message = self.channel(given[given::HANDLE])?.fetch(self.thread, given[given::TICKET]);

@@ -7,7 +7,6 @@ pub const HAS_TICKER: bool = true;
 const SET_BYTES: usize = size_of::<libc::cpu_set_t>();
 const CORES_MAX: u32 = (SET_BYTES * 8) as u32;
 
-/// The core that this thread runs on, at this moment.
 #[inline]
 pub fn current_core() -> u32 {
     // SAFETY: takes nothing, returns a number or -1.
@@ -43,7 +42,6 @@ fn chosen(set: &libc::cpu_set_t, accept: impl Fn(u32) -> bool) -> libc::cpu_set_
     }
 }
 
-/// The cores that this thread may run on.
 pub fn allowed_cores() -> impl Iterator<Item = u32> {
     let allowed = affinity();
     // SAFETY: cores are below the set's size.
@@ -126,7 +124,6 @@ fn set_priority(nice: i32, slice_ns: u64) -> bool {
     unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) == 0 }
 }
 
-/// The CPU time that this thread has used, in nanoseconds.
 pub fn thread_cpu_ns() -> f64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: writes the time; the clock of the calling thread always exists.

@@ -45,7 +45,6 @@ pub fn renice(steps: i32) {
 /// Slices are the system's.
 pub fn short_slices() {}
 
-/// The CPU time that this thread has used, in nanoseconds.
 pub fn thread_cpu_ns() -> f64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: writes the time; the clock of the calling thread always exists.

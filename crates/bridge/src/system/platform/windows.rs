@@ -25,7 +25,6 @@ unsafe extern "system" {
     ) -> i32;
 }
 
-/// The core that this thread runs on, at this moment.
 #[inline]
 pub fn current_core() -> u32 {
     // SAFETY: takes nothing, returns a number.
@@ -46,7 +45,6 @@ fn set_affinity(cores: usize) -> Option<usize> {
     Some(unsafe { SetThreadAffinityMask(GetCurrentThread(), cores) }).filter(|&before| before != 0)
 }
 
-/// The cores that this thread may run on.
 pub fn allowed_cores() -> impl Iterator<Item = u32> {
     let allowed = affinity();
     (0..usize::BITS).filter(move |core| allowed >> core & 1 == 1)

@@ -103,7 +103,6 @@ impl Flow {
         firsts.flat_map(move |first| std::iter::successors(first, next))
     }
 
-    /// The greatest depth of a task.
     pub(super) fn deepest(&self) -> u32 {
         self.deeper.iter().filter(|lane| lane.first.is_some()).map(|lane| lane.depth).max().unwrap_or(0)
     }
@@ -154,7 +153,6 @@ pub(super) fn order_of(task: &'static Task) -> u64 {
     unsafe { task.links(|links| links.order) }
 }
 
-/// Its depth.
 pub(super) fn depth_of(task: &'static Task) -> u32 {
     // SAFETY: as above.
     unsafe { task.links(|links| links.depth) }

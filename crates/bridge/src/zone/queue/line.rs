@@ -94,7 +94,6 @@ impl Line {
         self.ordered == 0 && self.plain.is_empty()
     }
 
-    /// The greatest depth of a task.
     pub(super) fn deepest(&self) -> u32 {
         self.flows().map(Flow::deepest).max().unwrap_or(0)
     }

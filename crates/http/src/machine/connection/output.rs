@@ -40,7 +40,6 @@ pub enum More<'a> {
 }
 
 impl Connection {
-    /// Bytes that wait to be sent.
     #[inline]
     pub fn unsent(&self) -> usize {
         let front = self.out.len() - self.sent;

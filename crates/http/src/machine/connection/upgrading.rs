@@ -28,7 +28,6 @@ impl Connection {
         true
     }
 
-    /// The WebSocket that this connection is.
     pub const fn frames(&self) -> Option<&WebSocket> {
         match &self.reading {
             Reading::Frames(frames) => Some(frames),

@@ -28,7 +28,6 @@ struct Entry {
 /// A parser with a cache. Its limits must be the same in all calls.
 #[derive(Debug)]
 pub struct Parser {
-    /// The fields of the last head.
     pub fields: Vec<Field>,
     entries: Box<[Entry]>,
 }

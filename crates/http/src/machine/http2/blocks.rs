@@ -58,13 +58,11 @@ const FRAGMENT_CODE: (u32, usize) = (0xffa, 12);
 /// What is wrong with the header block of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The path has a fragment.
     Fragment,
     /// Trailers with a pseudo-header field (RFC 9113, 8.1).
     Pseudo,
 }
 
-/// What a number is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Number {
     Field,

@@ -224,7 +224,6 @@ impl Exchange {
         }
     }
 
-    /// Send an informational response.
     pub fn inform(&mut self, status: u16, fields: HeaderMap) -> bool {
         let mut head = http::Response::new(());
         *head.status_mut() = http::StatusCode::from_u16(status).unwrap_or_default();

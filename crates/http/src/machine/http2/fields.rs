@@ -185,7 +185,6 @@ fn append_lines(map: &mut HeaderMap, lines: &[u8]) {
     }
 }
 
-/// Respond with a refusal.
 pub fn refuse(mut respond: SendResponse<Bytes>, refusal: &Refusal, is_head: bool, date: &HeaderValue) {
     let body = format!("{}\n", refusal.why);
     let response = Response { status: refusal.status, kind: 1, headers: b"" };

@@ -172,7 +172,6 @@ impl Slots {
         self.free.push(slot);
     }
 
-    /// Remove a connection.
     pub fn take(&mut self, slot: u32) -> Option<Box<Session>> {
         let session = self.lift(slot)?;
         self.retire(slot);

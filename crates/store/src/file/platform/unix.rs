@@ -16,7 +16,6 @@ pub const DEVICE_ERROR: i32 = 5;
 /// What two names of one file have in common: its device and inode.
 pub type Identity = (u64, u64);
 
-/// The identity of the file with these metadata.
 pub fn identity(facts: &Metadata) -> Identity {
     (facts.dev(), facts.ino())
 }

@@ -37,7 +37,6 @@ unsafe extern "system" {
 /// None: a file keeps its name while the engine, which does not share that, has it open.
 pub type Identity = ();
 
-/// The identity of the file with these metadata.
 pub fn identity(_: &Metadata) -> Identity {}
 
 /// Keep other processes away until the file is closed. A lock also refuses reads and writes by other handles
@@ -56,7 +55,6 @@ pub fn try_lock(file: &File) -> Result<(), TryLockError> {
     Err(if is_held { TryLockError::WouldBlock } else { TryLockError::Error(error) })
 }
 
-/// A path as LMDB takes it.
 pub fn path_bytes(path: &Path) -> Cow<'_, [u8]> {
     path.to_string_lossy().into_owned().into_bytes().into()
 }
