@@ -17,7 +17,6 @@ function examplesOf({ members: entryPoints }) {
 /**
  * Findings as sentences.
  * @param {Map<string, {model: object, report: string}>} doors By the names of their reports.
- * @returns {string[]}
  */
 export function undocumented(doors) {
   const examples = [...doors].map(([door, { model }]) => [door, examplesOf(model)])

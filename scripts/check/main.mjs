@@ -33,7 +33,6 @@ function program(name, ...args) {
 
 /**
  * Run the named checks, all when none is named.
- * @param {string[]} names
  * @param {(name: string, text: string) => void} [onFailure] Receives what is printed of a check that failed.
  * @returns {Promise<number>} 0 when all passed.
  * @throws {Stop} If a name is not that of a check.
@@ -72,7 +71,7 @@ async function types() {
   }
 }
 
-/** `npm run format`. @param {string[]} words */
+/** `npm run format`. */
 export async function formatted(words) {
   await must('Formatting', process.execPath, [OXFMT, ...words])
   await must('Formatting Rust', 'cargo', ['fmt', '--all'])

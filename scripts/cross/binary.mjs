@@ -22,10 +22,7 @@ const HEAD_BYTES = 1024
 
 /**
  * Check a core against the name of its platform.
- * @param {Buffer} bytes
- * @param {string} triple
  * @returns {string} Facts for a log: its size, and the glibc that it needs.
- * @throws {Stop} With what is wrong.
  */
 export function checkCore(bytes, triple) {
   const [system, arch, abi] = triple.split('-')
@@ -44,13 +41,13 @@ export function checkCore(bytes, triple) {
   return `${bytes.length} bytes${needed === undefined ? '' : `, glibc ${needed}`}`
 }
 
-/** The newest version of glibc whose symbols are named; `undefined` without any. @param {string} text */
+/** The newest version of glibc whose symbols are named; `undefined` without any. */
 function glibcOf(text) {
   const versions = [...text.matchAll(/\0GLIBC_(\d+(?:\.\d+)+)(?=\0)/g)].map(([, version]) => version)
   return versions.sort(compareVersions).at(-1)
 }
 
-/** The order of versions such as `2.28`. @param {string} left @param {string} right */
+/** The order of versions such as `2.28`. */
 function compareVersions(left, right) {
   return left.localeCompare(right, 'en', { numeric: true })
 }

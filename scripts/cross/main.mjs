@@ -28,7 +28,6 @@ const START = {
 
 /**
  * Compile cores.
- * @param {(line: string) => void} report
  * @param {string[]} [triples] Of which platforms; of all, if none is named.
  * @returns {Promise<string>} The folder that has `corespun.<triple>.node` and
  *   `corespun.<triple>.notices.txt` of each.

@@ -66,19 +66,13 @@ export function partsOf(messages) {
 
 /**
  * A part that is not a crate.
- * @param {string} name
- * @param {string} license
  * @param {string} path Of its text.
- * @returns {Part}
  */
 export function partWith(name, license, path) {
   return { name, license, texts: [readFileSync(path, 'utf8')] }
 }
 
-/**
- * One text for all parts: their list, then each licence once, below the names of those that have it.
- * @param {Part[]} parts
- */
+/** One text for all parts: their list, then each licence once, below the names of those that have it. */
 export function notices(parts) {
   const sorted = parts.toSorted((a, b) => (a.name < b.name ? -1 : 1))
   const list = [...new Set(sorted.map(({ name, license }) => `- ${name}: ${license}`))]

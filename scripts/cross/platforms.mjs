@@ -23,7 +23,6 @@ const DYNAMIC = ['-Ctarget-feature=-crt-static']
 /** The linker drops the names: a program that drops them later, as rustc runs it, breaks the signature. */
 const STRIPPED = ['-Cstrip=none', '-Clink-arg=-Wl,-s']
 
-/** @type {readonly Platform[]} */
 export const PLATFORMS = [
   linux('x64-gnu', 'x86_64-unknown-linux-gnu', `.${GLIBC_MIN}`),
   linux('arm64-gnu', 'aarch64-unknown-linux-gnu', `.${GLIBC_MIN}`),
@@ -40,7 +39,7 @@ export const PLATFORMS = [
   },
 ]
 
-/** The licences of what is in a core, beside it. @param {string} triple */
+/** The licences of what is in a core, beside it. */
 export function noticesFile(triple) {
   return `corespun.${triple}.notices.txt`
 }

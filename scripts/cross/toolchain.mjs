@@ -26,7 +26,6 @@ const ZIG = join(MEMORY, `cross-${PYPI.map(([name, version]) => `${name}-${versi
 
 /**
  * The toolchain, downloaded when it is not there.
- * @param {(line: string) => void} report
  * @returns {Promise<{rustc: string, sysroot: string, zig: string, zigbuild: string, cache: string}>} The
  *   paths of `sysroot` and `zig` are not to be in what is compiled; `zig` has licences of what is linked.
  * @throws {Stop} When this is not Linux on x64, a tool is missing, or a download fails.

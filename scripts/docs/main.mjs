@@ -22,14 +22,14 @@ const LATER = '---\ngroup: Other\n---\n'
 const PICTURE = 'docs/numbers.svg'
 const DOCUMENTS = ['README.md', 'CHANGELOG.md', 'SECURITY.md', 'SUPPORT.md', 'CONTRIBUTING.md', 'docs']
 
-/** The Markdown of the repository, by path. @returns {import('./pages.mjs').Texts} */
+/** The Markdown of the repository, by path. */
 export function readTexts() {
   const paths = DOCUMENTS.flatMap((name) => filesBelow(inRoot(name), (path) => path.endsWith('.md')))
   const nameOf = (path) => path.slice(ROOT.length).replaceAll('\\', '/')
   return new Map(paths.map((path) => [nameOf(path), readFileSync(path, 'utf8')]))
 }
 
-/** The entry points, and their reports of API Extractor. @returns {[string, string][]} */
+/** The entry points, and their reports of API Extractor. */
 export function readReports() {
   return doors().map((door) => {
     const name = door.replace(/\/index$/, '')
@@ -40,7 +40,6 @@ export function readReports() {
 
 /**
  * Write the site.
- * @param {import('../test/report.mjs').Report} [report]
  * @returns {Promise<number>} 0 when TypeDoc found nothing to warn of.
  */
 export async function writeDocs(report = emptyReport()) {

@@ -8,12 +8,6 @@ import { posix } from 'node:path'
 import { Stop } from '../set-up/index.mjs'
 import { withoutMarks } from '../pack/documents.mjs'
 
-/**
- * @typedef {{name: string, path: string}} Page
- * @typedef {{title: string, pages: Page[]}} Group
- * @typedef {Map<string, string>} Texts By path from the root of the repository.
- */
-
 /** Its last section has all pages in groups. */
 const LIST = 'docs/guide/needs.md'
 /** A head that has behind a colon what the page is about, as in "Zones: work on other cores". */
@@ -27,9 +21,7 @@ const DISTINCT = /^[A-Z]|[a-z][A-Z]/
 export const isForUsers = (path) => /^README|^docs\/guide\//.test(path)
 
 /**
- * The groups of {@link LIST}, then one of what only contributors read.
- * @param {Texts} texts
- * @returns {Group[]}
+ * The groups of {@link LIST}, then one of what only contributors read. `texts` are by path.
  * @throws {Stop} If a page for users is in no group.
  */
 export function groupsOf(texts) {
@@ -52,7 +44,7 @@ export function groupsOf(texts) {
 
 const headOf = (text) => /^# (.+)$/m.exec(text)[1]
 
-/** What a page is about: the second half of its head, or the first sentence below. @param {string} text */
+/** What a page is about: the second half of its head, or the first sentence below. */
 export function summaryOf(text) {
   const [, , half] = HALVES.exec(headOf(text)) ?? []
   if (half !== undefined) return half[0].toUpperCase() + half.slice(1)
@@ -67,7 +59,6 @@ export function summaryOf(text) {
 /**
  * The entry point of each name that only one of them has.
  * @param {[string, string][]} reports Entry points, such as `corespun/http`, and their API Extractor reports.
- * @returns {Map<string, string>}
  */
 export function namesOf(reports) {
   const names = new Map()
@@ -86,8 +77,6 @@ export function namesOf(reports) {
 
 /**
  * A page as TypeDoc gets it.
- * @param {string} path
- * @param {string} text
  * @param {Map<string, string>} names Of `namesOf`.
  * @param {(path: string) => void} onCode Receives the files of code that it links.
  */
@@ -111,13 +100,13 @@ export function staged(path, text, names, onCode) {
   return lines.join('\n')
 }
 
-/** A page that shows a file of code. @param {string} path @param {string} text */
+/** A page that shows a file of code. */
 export function codePage(path, text) {
   const language = { ts: 'typescript', mjs: 'javascript' }[path.split('.').at(-1)] ?? 'text'
   return `# ${path}\n\nA file of the repository.\n\n\`\`\`${language}\n${text}\`\`\`\n`
 }
 
-/** A page with the list of its group. @param {Group} group @param {Texts} texts */
+/** A page with the list of its group. */
 export function groupPage({ title, pages }, texts) {
   const children = pages.map(({ name, path }) => `  ${JSON.stringify(name)}: ../${path}`)
   const items = pages.map(({ name, path }) => `- [${name}](../${path}): ${summaryOf(texts.get(path))}`)
@@ -127,9 +116,6 @@ export function groupPage({ title, pages }, texts) {
 /**
  * `llms.txt`, by the form of llmstxt.org, and `llms-full.txt`: README.md and all guides, with their programs
  * and what these print.
- * @param {Group[]} groups
- * @param {Texts} texts
- * @returns {[string, string]}
  */
 export function forModels(groups, texts) {
   const readme = texts.get('README.md')

@@ -2,8 +2,8 @@
  * Runs the long steps on this machine: the table of .github/workflows/long.yml, whose runs are their dated
  * record.
  *
- * A step is a command of sh. One that a machine cannot run (no nightly compiler, few open files) is skipped,
- * with the command that failed.
+ * A step is a command of sh, and fails when it takes longer than its `minutes`. One that a machine cannot run
+ * (no nightly compiler, few open files) is skipped: `requires`, a command too, fails there.
  */
 import { readFileSync } from 'node:fs'
 import { delimiter, dirname } from 'node:path'
@@ -13,16 +13,6 @@ import { inRoot, run, Stop } from '../set-up/index.mjs'
 /** The code that `run` returns for a program that it has killed. */
 const TIME_IS_OVER = 124
 
-/**
- * @typedef {object} LongStep
- * @property {string} name Unique; words on the command line choose by it.
- * @property {string} what
- * @property {number} minutes A step that takes longer has failed.
- * @property {string} run Of sh, in the checkout.
- * @property {string} [requires] The same; where it fails the step cannot run.
- */
-
-/** @returns {LongStep[]} */
 export function longSteps() {
   const text = readFileSync(inRoot('.github', 'workflows', 'long.yml'), 'utf8')
   return parse(text).jobs.long.strategy.matrix.include

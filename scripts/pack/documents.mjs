@@ -20,10 +20,8 @@ const TYPED = /(?<=[ `])examples\/[\w/-]+\.ts\b/g
 /**
  * A document or example as it is packed.
  * @param {string} path Below the root of the package.
- * @param {string} text
  * @param {(path: string) => boolean} isPublished Whether the package has this document.
  * @param {string} files Where the repository shows the files of this version; '' without a repository.
- * @returns {Promise<{path: string, text: string}>}
  */
 export async function asPublished(path, text, isPublished, files) {
   if (path.endsWith('.md')) {

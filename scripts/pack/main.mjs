@@ -41,7 +41,7 @@ const BUNDLE = /\.js$|\.d\.ts$|\b(swc|rolldown|acorn|busboy|glob)\.[\w.]+$/
 /** In a platform's package: the licences of what is compiled into its core. */
 const NOTICES = 'THIRD-PARTY-NOTICES.txt'
 
-/** `npm run package`. @param {string[]} words */
+/** `npm run package`. */
 export async function packAsAsked(words) {
   const options = { all: { type: 'boolean' } }
   const { values, positionals } = parseArgs({ args: words, options, allowPositionals: true })

@@ -108,9 +108,6 @@ function entryIn(name, doorsOf) {
 
 /**
  * Bundle modules that keep their paths.
- * @param {string[]} entries
- * @param {object} options Of the output.
- * @param {object} input Options of the bundler.
  * @param {(name: string) => string} entryOf Another path for an entry.
  */
 export async function bundled(entries, options, input = {}, entryOf = (name) => name) {
@@ -159,7 +156,7 @@ function compressEngine() {
   writeFileSync(compressed, compress(apart(readFileSync(engine, 'utf8'))))
 }
 
-/** As small as it gets. @param {Buffer | string} bytes */
+/** As small as it gets. */
 function compress(bytes) {
   const params = { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_LGWIN]: 24 }
   return brotliCompressSync(bytes, { params })

@@ -13,7 +13,6 @@ import { must, npm } from './run.mjs'
 /**
  * `npm ci` in a folder with a package-lock.json, unless that is what is installed.
  * @param {string} what Is installed, for the sentence of a failure.
- * @param {string} folder
  * @throws {Stop} When npm is missing or fails.
  */
 async function install(what, folder) {

@@ -15,11 +15,8 @@ import { join } from 'node:path'
 
 /**
  * Run `work` while no other process runs work of that name.
- * @template T
  * @param {string} name A path, such as the folder that is written.
- * @param {() => Promise<T>} work
  * @param {(line: string) => void} [report] Receives a line when another process has to be waited for.
- * @returns {Promise<T>}
  */
 export async function locked(name, work, report = console.error) {
   const address = addressOf(name)

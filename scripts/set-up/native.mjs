@@ -19,7 +19,6 @@ export const MESSAGES = '--message-format=json-render-diagnostics'
 
 /**
  * Compile the core, which also prints what src has of it.
- * @param {(done: string) => void} [progress]
  * @returns {Promise<{path: string, isNew: boolean}>} The library; cargo's settings may put it anywhere.
  * @throws {Stop} With the compiler's words, or with what to install when there is no C linker.
  */
@@ -83,7 +82,7 @@ export async function compile(name = 'release', progress = () => {}) {
   )
 }
 
-/** Messages of cargo about what it has compiled, among what else a build prints. @param {string} output */
+/** Messages of cargo about what it has compiled, among what else a build prints. */
 export function messagesOf(output) {
   const lines = output.split('\n').filter((line) => line.startsWith('{'))
   return lines.map((line) => JSON.parse(line))

@@ -23,12 +23,7 @@ export function inRoot(...parts) {
   return join(ROOT, ...parts)
 }
 
-/**
- * All files below a folder or the file itself, sorted; nothing when it does not exist.
- * @param {string} path
- * @param {(path: string) => boolean} [isIncluded]
- * @returns {string[]}
- */
+/** All files below a folder or the file itself, sorted; nothing when it does not exist. */
 export function filesBelow(path, isIncluded = () => true) {
   const stat = statSync(path, { throwIfNoEntry: false })
   if (stat === undefined) return []
@@ -46,12 +41,12 @@ export function doors() {
   return paths.map((path) => path.replace(/^\.\/dist\/|\.js$/g, ''))
 }
 
-/** The path below lib of a door, which lies in no folder: one costs an install 4 kB. @param {string} door */
+/** The path below lib of a door, which lies in no folder: one costs an install 4 kB. */
 export function inLib(door) {
   return door.replace(/\/index$/, '').replace('/', '-')
 }
 
-/** The text of a file; undefined without the file. @param {string} path */
+/** The text of a file; undefined without the file. */
 export function contentOf(path) {
   return existsSync(path) ? readFileSync(path, 'utf8') : undefined
 }
@@ -59,8 +54,6 @@ export function contentOf(path) {
 /**
  * The files of a folder with such names are these: those that did not change keep their date, others are
  * removed.
- * @param {string} folder
- * @param {RegExp} names
  * @param {Map<string, string>} texts By path.
  */
 export function writeAll(folder, names, texts) {

@@ -10,20 +10,11 @@ import { ROOT } from './paths.mjs'
 import { Stop } from './stop.mjs'
 
 /**
- * @typedef {object} Ended
- * @property {number} code Exit code; 127 when the program is missing, 128 when a signal ended it, 124 when it
- *   was killed because its time was over.
- * @property {string} output What it printed, both streams; '' when it was shown live.
- */
-
-/**
- * Start a program in the checkout and wait for its end.
- * @param {string} program
- * @param {string[]} args
+ * Start a program in the checkout and wait for its end: `code` is 127 when it is missing, 128 when a signal
+ * ended it, 124 when its time was over; `output` is what it printed, '' when it was shown live.
  * @param {{show?: boolean, env?: NodeJS.ProcessEnv, cwd?: string, secondsMax?: number,
  *   onText?: (text: string) => void}} [options] `show`: straight to the terminal; `secondsMax`: after so many
  *   it is killed, with all it started; `onText` receives what it prints when it does.
- * @returns {Promise<Ended>}
  */
 export function run(program, args, { show = false, env = process.env, cwd = ROOT, secondsMax, onText } = {}) {
   return new Promise((resolve) => {
@@ -87,9 +78,6 @@ function endGroup(pid, signal) {
 /**
  * Like {@link run}, but a failure stops the script.
  * @param {string} what What was being done, for the sentence.
- * @param {string} program
- * @param {string[]} args
- * @param {Parameters<typeof run>[2]} [options]
  * @throws {Stop} With everything the program printed.
  */
 export async function must(what, program, args, options) {

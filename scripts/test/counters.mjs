@@ -17,7 +17,7 @@ const IS_COUNTED = /\/(dist|joined)\/(?!.*\.test\.)/
 /** One that was ended while it wrote leaves a part of a file. */
 const isWhole = (text) => text.endsWith('}')
 
-/** Write the sum of all files of a folder, with maps. @param {string} folder @param {string} path */
+/** Write the sum of all files of a folder, with maps. */
 export function writeSum(folder, path) {
   // That of c8 itself, which a new clone does not have when this file is loaded.
   const { mergeProcessCovs } = createRequire(inRoot('node_modules', 'c8', 'index.js'))('@bcoe/v8-coverage')

@@ -20,11 +20,7 @@ import { suite } from './suite.mjs'
 /** Percent of lines of src that tests reach at least. A change that raises the figure raises this. */
 const LINES_MIN = 98.5
 
-/**
- * Measure; 0 when all tests passed and enough lines of src are reached.
- * @param {string[]} words
- * @param {import('./report.mjs').Report} report
- */
+/** Measure; 0 when all tests passed and enough lines of src are reached. */
 export async function coverage(words, report) {
   // Not below the tests' own folder for temporary files, which they must leave empty.
   const folder = mkdtempSync(join(MEMORY, 'coverage-'))

@@ -48,7 +48,6 @@ export const BY_NODE = [
 
 const SLOW = /^(test\/(browser|docs|heavy|http|package|plugin|stress)|scripts)\//
 const SLOW_FILES = /^test\/(cli\/(example|start)|fleet\/(faults|manifests))\./
-/** @type {Record<string, number>} */
 const SECONDS = JSON.parse(readFileSync(new URL('seconds.json', import.meta.url), 'utf8'))
 const LOADERS = /^(dist\/zone\/worker\/loader|test\/cli\/(cache|run)\.)/
 /** Has parts that `coverage` does not do. */
@@ -68,7 +67,6 @@ export function testFiles(words = []) {
   return paths.filter((path) => chosen.has(path))
 }
 
-/** @param {string} word @param {string[]} paths */
 export function chosenBy(word, paths) {
   const path = isAbsolute(word) ? relative(inRoot(), word) : normalize(word)
   if (!/^src[\\/]/.test(path)) return paths.filter((other) => other.includes(word))
@@ -81,12 +79,12 @@ export function chosenBy(word, paths) {
   return []
 }
 
-/** Those that run on every Node. @param {string[]} paths */
+/** Those that run on every Node. */
 function byNodeOf(paths) {
   return paths.filter((path) => BY_NODE.some(([chooses]) => chooses.test(path)))
 }
 
-/** Those that run on a Node between two others: the short ones, and loaders. @param {string[]} paths */
+/** Those that run on a Node between two others: the short ones, and loaders. */
 export function betweenOf(paths) {
   return byNodeOf(paths).filter((path) => !isLong(path) || LOADERS.test(path))
 }
@@ -94,7 +92,6 @@ export function betweenOf(paths) {
 /**
  * Those that run on one of the two newest Nodes: what takes long, on one of the two in turn, unless it has
  * parts, of which each Node runs another.
- * @param {string[]} paths @param {number} turn
  */
 export function newestOf(paths, turn) {
   const byNode = new Set(byNodeOf(paths))
@@ -106,22 +103,22 @@ export function newestOf(paths, turn) {
   return [...parted, ...others.filter((path) => !isLong(path) || long.indexOf(path) % 2 === turn % 2)]
 }
 
-/** Those that take little time. @param {string[]} paths */
+/** Those that take little time. */
 export function fastOf(paths) {
   return paths.filter((path) => !isSlow(path))
 }
 
-/** Those that take less than a second. @param {string[]} paths */
+/** Those that take less than a second. */
 export function quickOf(paths) {
   return fastOf(paths).filter((path) => !(path in SECONDS))
 }
 
-/** The longest first, so that none is left alone at the end. @param {string[]} paths */
+/** The longest first, so that none is left alone at the end. */
 export function longestFirst(paths) {
   return [...paths].sort((a, b) => (SECONDS[b] ?? 0) - (SECONDS[a] ?? 0))
 }
 
-/** Those that `npm test` leaves out. @param {string[]} paths */
+/** Those that `npm test` leaves out. */
 export function slowOf(paths) {
   return paths.filter(isSlow)
 }

@@ -43,14 +43,13 @@ export async function runTests(words) {
   return code
 }
 
-/** Whether a checkout of this commit has passed `--all` here. @param {string} commit */
+/** Whether a checkout of this commit has passed `--all` here. */
 export function hasPassed(commit) {
   return contentOf(PASSED) === commit
 }
 
 /**
  * Run steps in two lanes, then what asked to run once more.
- * @param {import('./steps.mjs').Step[]} steps @param {string[]} filters
  * @returns {Promise<Parameters<typeof ending>[0]>} In the order of the steps.
  */
 export async function runSteps(steps, filters) {

@@ -13,7 +13,6 @@ const WORDS = ['fleet/nats', 'durable/nats', 'fleet/engine/nats', 'test/fleet']
 
 /**
  * @param {string[]} words Those whose path has one of these; all without any.
- * @param {import('./report.mjs').Report} report
  * @param {(paths: string[]) => string[]} [choose] Which of them; all by default.
  */
 export async function fleetTests(words, report, choose) {
@@ -23,7 +22,7 @@ export async function fleetTests(words, report, choose) {
   return suite(words.length > 0 ? words : WORDS, node, report, choose, env)
 }
 
-/** Those that need no server. @param {string[]} paths */
+/** Those that need no server. */
 export function withoutFleet(paths) {
   return paths.filter((path) => !WORDS.some((word) => path.includes(word)))
 }

@@ -19,7 +19,6 @@ const PARTS = 3
 
 /**
  * Run what depends on the Node on all of them.
- * @param {import('./report.mjs').Report} report
  * @param {string[]} words Those with one of these in their path instead.
  * @returns {Promise<number>} 0 when all passed on each.
  */

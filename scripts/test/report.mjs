@@ -28,10 +28,9 @@ const SUMS = /^ℹ (tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) .
  * @property {() => Promise<number>} run
  */
 
-/** @returns {Report} */
 export const emptyReport = () => ({ failures: [], flaky: [], again: [] })
 
-/** An entry of a text. @param {string} head @param {string} text */
+/** An entry of a text. */
 export function entry(head, text) {
   const lines = text.trimEnd().split('\n')
   return `✖ ${head}\n${lines.map((line) => `    ${line}\n`).join('')}`
@@ -40,7 +39,6 @@ export function entry(head, text) {
 /**
  * Run a program and show its output when it has ended, since another one may write meanwhile. When it fails,
  * what it lists as failures is why, or the last of its output.
- * @param {string} what @param {Report} report @param {string} program @param {string[]} args
  * @param {Parameters<typeof run>[2] & {alone?: Parameters<typeof run>[2]}} [options] `alone`: it may have
  *   failed by chance, and is left for another run with these.
  * @returns {Promise<number>} Its exit code; 0 when it is left.
@@ -56,19 +54,17 @@ export async function shown(what, report, program, args, { alone, ...options } =
   return alone === undefined ? code : 0
 }
 
-/** An entry for each test that Node lists, and one for all that cargo does. @param {string} output */
+/** An entry for each test that Node lists, and one for all that cargo does. */
 function failuresIn(output) {
   const [, listed] = LISTED.exec(output) ?? []
   if (listed === undefined) return undefined
   return /^✖ /m.test(listed) ? listed.replace(/^(test at .*)?\n/gm, '') : entry('failures', listed.trim())
 }
 
-/** @param {string} output */
 const tail = (output) => output.trimEnd().split('\n').slice(-TAIL_LINES).join('\n')
 
 /**
  * Run once more, alone, what asked for it.
- * @param {Report} report
  * @returns {Promise<number>} 0 when all passed now; they are flaky.
  */
 export async function runAgain(report) {
@@ -83,11 +79,7 @@ export async function runAgain(report) {
   return failed
 }
 
-/**
- * The end of a run: its steps, what failed, whole, and the heads of that.
- * @param {{name: string, code: number, seconds: number, report: Report}[]} results
- * @returns {string}
- */
+/** The end of a run: its steps, what failed, whole, and the heads of that. */
 export function ending(results) {
   const failures = results.flatMap(({ report }) => report.failures)
   const flaky = results.flatMap(({ report }) => report.flaky)

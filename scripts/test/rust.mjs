@@ -18,42 +18,30 @@ const LOOM_ENV = {
   CARGO_PROFILE_RELEASE_DEBUG: '0',
 }
 
-/**
- * The workspace's crates.
- * @returns {Promise<{name: string, targets: {kind: string[], name: string, test: boolean}[]}[]>}
- */
+/** The workspace's crates. */
 async function crates() {
   const args = ['metadata', '--no-deps', '--format-version', '1', '--locked']
   return JSON.parse(await must('Reading the crates', 'cargo', args)).packages
 }
 
-/** Names of the crates that have tests. */
-async function testedCrates() {
-  const all = await crates()
-  const isTested = ({ targets }) => targets.some(({ test, kind }) => test && !kind.includes('custom-build'))
-  return all.filter(isTested).map(({ name }) => name)
-}
-
 /**
  * Run the tests of every crate. CI compiles them with assertions; `npm test` shares the dependencies that the
  * core was compiled with.
- * @param {import('./report.mjs').Report} report @param {string[]} names Of all steps of the run.
+ * @param {string[]} names Of all steps of the run.
  * @returns {Promise<number>} 0 when all pass, or may when they run once more.
  */
 export async function rustTests(report, names) {
   const profile = names.includes('coverage') ? 'dev' : 'development'
+  const isTested = ({ targets }) => targets.some(({ test, kind }) => test && !kind.includes('custom-build'))
   let failed = 0
-  for (const name of await testedCrates()) {
+  for (const { name } of (await crates()).filter(isTested)) {
     const args = ['test', '--locked', '--profile', profile, '-p', name]
     if ((await shown(name, report, 'cargo', args, { alone: {} })) !== 0) failed += 1
   }
   return failed === 0 ? 0 : 1
 }
 
-/**
- * Run the loom models of every crate that has them; 0 when all pass.
- * @param {import('./report.mjs').Report} report
- */
+/** Run the loom models of every crate that has them; 0 when all pass. */
 export async function loomModels(report) {
   let failed = 0
   for (const { name, targets } of await crates()) {

@@ -1,7 +1,8 @@
 /**
  * The steps of `npm test` and `npm run test:all`, as a table.
  *
- * A step is a name and a function that resolves to an exit code. Those with `isBeside` run one after the
+ * A step is a name and a function that resolves to an exit code; it receives the report, the words that
+ * choose among test files, and the names of all steps of the run. Those with `isBeside` run one after the
  * other beside the test files, and show their output when they are done. One with `instead` is left out
  * unless it is named; the sentence names where the same is done. `npm run test:all -- --list` prints this.
  */
@@ -17,25 +18,12 @@ import { loomModels, rustTests } from './rust.mjs'
 import { measureSeconds } from './seconds.mjs'
 import { suite } from './suite.mjs'
 
-/**
- * @typedef {import('./report.mjs').Report} Report
- *
- * @typedef {object} Step
- * @property {string} name
- * @property {string} title
- * @property {(report: Report, words: string[], names: string[]) => Promise<number>} work `words` choose among
- *   test files, `names` are those of all steps of the run.
- * @property {boolean} [isBeside]
- * @property {string} [instead]
- */
-
 const OWN = { name: `Node ${process.versions.node}`, path: process.execPath }
 const THIRD = { CORESPUN_TEST_PART: '1/3' }
 
 /** The steps of `npm test`; the others of the table are added by `npm run test:all`. */
 export const SHORT = ['check', 'rust', 'suite']
 
-/** @type {Step[]} */
 export const STEPS = [
   { name: 'check', title: 'types, lints, formats, tidy', isBeside: true, work: (report) => checks(report) },
   { name: 'rust', title: 'cargo test', isBeside: true, work: (report, _, names) => rustTests(report, names) },

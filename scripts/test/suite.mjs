@@ -24,9 +24,6 @@ const FILES_AT_ONCE = availableParallelism() + 1
 /**
  * Run test files on a Node.
  * @param {string[]} words Those that one of these chooses; all without any.
- * @param {{name: string, path: string}} node
- * @param {import('./report.mjs').Report} report
- * @param {(paths: string[]) => string[] | Promise<string[]>} [select]
  * @param {object} [env] Variables that those of this process override.
  * @param {object} [aloneEnv] Those of a file that runs once more.
  * @returns {Promise<number>} 0 when all passed, or may when they run once more.

@@ -21,7 +21,6 @@ const [X, RUST, CRATE] = ['src/a/x.ts', 'crates/bridge/src/lib.rs', 'crates/brid
 
 /**
  * What a rule finds in these files.
- * @param {string} rule
  * @param {Record<string, string>} texts By path.
  * @param {...string} expected `path:line`, or `line` of the first file, and words that the message has.
  */
@@ -167,10 +166,7 @@ test('without git the same files are looked at', () => {
   assert.equal(byHand.size, byGit.length)
 })
 
-/**
- * What oxlint reports by our .oxlintrc.json for a checkout with these files: `path:line rule`, sorted.
- * @param {Record<string, string>} texts
- */
+/** What oxlint reports by our .oxlintrc.json for a checkout with these files: `path:line rule`, sorted. */
 async function lint(texts) {
   const folder = mkdtempSync(join(tmpdir(), 'corespun-lint-'))
   try {

@@ -8,28 +8,12 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 
-/**
- * @typedef {object} Source
- * @property {string} path From the checkout, with `/`.
- * @property {string} text
- */
-
-/**
- * @typedef {object} Finding
- * @property {string} path
- * @property {number} line
- * @property {string} message
- */
-
 const SCRIPT = /\.(ts|mts|cts|mjs|js)$/
 const OURS = /^(src|scripts|test|bench|examples)\//
 /** Files that tests need broken: nothing is asked of them. */
 const BROKEN = /^test\/.*\/broken\.\w+$/
 
-/**
- * Everything git tracks or would add. Where there is no git, everything that .gitignore does not name.
- * @param {string} root
- */
+/** Everything git tracks or would add. Where there is no git, everything that .gitignore does not name. */
 export function readTree(root) {
   const args = ['ls-files', '--cached', '--others', '--exclude-standard', '-z']
   const { stdout, status } = spawnSync('git', args, { cwd: root, encoding: 'utf8' })
@@ -38,10 +22,7 @@ export function readTree(root) {
   return treeOf(Object.fromEntries(files.map((path) => [path, readFileSync(join(root, path), 'utf8')])))
 }
 
-/**
- * Files below a folder by our .gitignore. It has lines of three kinds: `folder/`, `/folder/`, `*.ending`.
- * @param {string} root
- */
+/** Files below a folder by our .gitignore. It has lines of three kinds: `folder/`, `/folder/`, `*.ending`. */
 export function notIgnored(root) {
   const lines = readFileSync(join(root, '.gitignore'), 'utf8').split('\n')
   const folders = new Set(lines.filter((line) => line.endsWith('/')).map((line) => line.slice(0, -1)))
@@ -61,21 +42,18 @@ function isFile(path) {
   return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false
 }
 
-/**
- * A tree of given texts.
- * @param {Record<string, string>} texts
- */
+/** A tree of given texts. */
 export function treeOf(texts) {
   const sources = Object.entries(texts).map(([path, text]) => ({ path, text }))
   return { sources, byPath: new Map(sources.map((source) => [source.path, source])) }
 }
 
-/** @param {{sources: Source[]}} tree TypeScript and JavaScript of our own. */
+/** TypeScript and JavaScript of our own. */
 export function scriptsOf(tree) {
   return tree.sources.filter(({ path }) => SCRIPT.test(path) && OURS.test(path) && !BROKEN.test(path))
 }
 
-/** @param {{sources: Source[]}} tree Rust of our own. */
+/** Rust of our own. */
 export function rustOf(tree) {
   return tree.sources.filter(({ path }) => path.startsWith('crates/') && path.endsWith('.rs'))
 }

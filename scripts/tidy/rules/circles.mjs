@@ -6,7 +6,6 @@
  * `self`; tests use what they need.
  */
 
-/** @param {{sources: import('../tree.mjs').Source[]}} tree */
 export function circles(tree) {
   const sources = tree.sources.filter(({ path }) => /^crates\/[^/]+\/src\/(?!.*tests?\b).*\.rs$/.test(path))
   return [...new Set(sources.map(({ path }) => path.split('/')[1]))].flatMap((own) => {

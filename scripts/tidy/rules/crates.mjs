@@ -30,7 +30,6 @@ const SYSTEM_FILES = new Set([
 ])
 const ASKS_FOR_SYSTEM = /\btarget_(os|family|vendor)\b|\bcfg\w*!?\(.*\bwindows\b/
 
-/** @param {{sources: import('../tree.mjs').Source[]}} tree */
 export function systemChoices(tree) {
   const others = tree.sources.filter(({ path }) => path.endsWith('.rs') && !SYSTEM_FILES.has(path))
   return others.flatMap(({ path, text }) =>
@@ -41,7 +40,6 @@ export function systemChoices(tree) {
   )
 }
 
-/** @param {{sources: import('../tree.mjs').Source[]}} tree */
 export function crateTable(tree) {
   const manifests = tree.sources.filter(({ path }) => /^crates\/[^/]+\/Cargo\.toml$/.test(path))
   return manifests.flatMap((source) => {
@@ -61,7 +59,6 @@ export function crateTable(tree) {
 
 /**
  * The dependencies a manifest names.
- * @param {string} manifest
  * @returns {{name: string, line: number, ours: string | undefined, dev: boolean}[]} ours: folder below
  *   crates/.
  */

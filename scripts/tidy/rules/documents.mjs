@@ -6,10 +6,7 @@
  * number must be that value, rounded as it is written.
  */
 
-/**
- * The folder list of docs/ARCHITECTURE.md against the folders there are.
- * @param {{sources: import('../tree.mjs').Source[], byPath: Map<string, any>}} tree
- */
+/** The folder list of docs/ARCHITECTURE.md against the folders there are. */
 export function folderList(tree) {
   const path = 'docs/ARCHITECTURE.md'
   const text = tree.byPath.get(path)?.text
@@ -53,7 +50,7 @@ function realFolders(tree) {
   return found
 }
 
-/** One version in package.json and Cargo.toml. @param {{byPath: Map<string, any>}} tree */
+/** One version in package.json and Cargo.toml. */
 export function versions(tree) {
   const manifest = JSON.parse(tree.byPath.get('package.json')?.text ?? '{}').version
   const workspace = tree.byPath.get('Cargo.toml')?.text ?? ''
@@ -65,7 +62,7 @@ export function versions(tree) {
 
 const MARK = /<!-- record: ([^#\s]+)#(\S+) -->/g
 
-/** Numbers of documents against the records they come from. @param {{byPath: Map<string, any>}} tree */
+/** Numbers of documents against the records they come from. */
 export function recordedNumbers(tree) {
   return ['README.md', 'docs/numbers.md', 'docs/guide/heavy.md'].flatMap((path) => numbersOf(tree, path))
 }
@@ -117,7 +114,7 @@ function valueFindings(recorded, line, mark) {
     : [`shows ${shown}, the record contains ${value}`]
 }
 
-/** What the bench can measure of the published tables has a record. @param {{sources: any[]}} tree */
+/** What the bench can measure of the published tables has a record. */
 export function recordedCells({ sources }) {
   const of = (folder) => sources.filter(({ path }) => path.startsWith(folder))
   const read = (folder) => of(folder).map(({ text }) => JSON.parse(text))
@@ -136,7 +133,7 @@ export function recordedCells({ sources }) {
   })
 }
 
-/** The newest record of each table, Node, processor and choice of sections. @param {{sources: any[]}} tree */
+/** The newest record of each table, Node, processor and choice of sections. */
 export function currentRecords(tree) {
   const seen = new Map()
   return tree.sources.flatMap(({ path, text }) => {

@@ -10,7 +10,6 @@ const HEADER_LINES_MIN = 2
 /** The width of oxfmt and rustfmt, which leave comments and long texts alone. */
 const LINE_CHARS_MAX = 110
 
-/** @param {{sources: import('../tree.mjs').Source[]}} tree */
 export function headers(tree) {
   const short = [...scriptsOf(tree), ...rustOf(tree)].filter(
     ({ text }) => headerLines(text) < HEADER_LINES_MIN,
@@ -27,7 +26,6 @@ const OVER = new RegExp(`Over\\s+(?:\\* |//! )?${LINES_MAX}\\s+(?:\\* |//! )?lin
 /** Tests are tables of cases. */
 const TESTS = /\.test\.|(^|\/)tests?(\/|\.rs$)/
 
-/** @param {{sources: import('../tree.mjs').Source[]}} tree */
 export function fileLengths(tree) {
   return [...scriptsOf(tree), ...rustOf(tree)]
     .filter(
@@ -40,7 +38,7 @@ export function fileLengths(tree) {
     })
 }
 
-/** Lines with words in the comment a file opens with. @param {string} text */
+/** Lines with words in the comment a file opens with. */
 function headerLines(text) {
   const body = text.replace(/^#!.*\n/, '').trimStart()
   const block = /^\/\*([\s\S]*?)\*\//.exec(body)?.[1]
@@ -53,7 +51,6 @@ function leading(lines, pattern) {
   return end === -1 ? lines : lines.slice(0, end)
 }
 
-/** @param {{sources: import('../tree.mjs').Source[]}} tree */
 export function lineLengths(tree) {
   return [...scriptsOf(tree), ...rustOf(tree)].flatMap(({ path, text }) =>
     text.split('\n').flatMap((content, index) => {

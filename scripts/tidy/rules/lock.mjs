@@ -3,7 +3,6 @@
  * reach.
  */
 
-/** @param {{sources: import('../tree.mjs').Source[]}} tree */
 export function locks(tree) {
   const files = tree.sources.filter(({ path }) => /(^|\/)package-lock\.json$/.test(path))
   return files.flatMap(({ path, text }) => {

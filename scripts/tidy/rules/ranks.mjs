@@ -39,7 +39,6 @@ const DOORS = new Set(['index.ts', 'internal.ts'])
 const IMPORT = /(?:\bfrom|\bimport\s*\(?)\s*['"](\.[^'"]+)['"]/g
 const COMMENT = /\/\*[^]*?\*\//g
 
-/** @param {{sources: import('../tree.mjs').Source[], byPath: Map<string, any>}} tree */
 export function ranks(tree) {
   const unused = new Set(CLIMBS)
   const found = tree.sources.flatMap(({ path, text }) => {

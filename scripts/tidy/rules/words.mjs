@@ -51,7 +51,6 @@ const DOCUMENTS = /^(README|CONTRIBUTING|CHANGELOG)\.md$/
 /** Records quote their time; the rule and its test are made of these words. */
 const LEFT_OUT = /^bench\/records\/|^scripts\/tidy\/(rules\/words|words\.test)\.mjs$/
 
-/** @param {{sources: import('../tree.mjs').Source[]}} tree */
 export function words(tree) {
   const searched = tree.sources.filter(
     ({ path }) => (FOLDERS.test(path) || DOCUMENTS.test(path)) && !LEFT_OUT.test(path),
@@ -59,7 +58,6 @@ export function words(tree) {
   return searched.flatMap(({ path, text }) => occurrences(path, text))
 }
 
-/** @param {string} path @param {string} text */
 function occurrences(path, text) {
   const excepted = EXCEPTIONS.filter((one) => one.path?.test(path) ?? true)
     .flatMap(({ phrase }) => [...text.matchAll(phrase)])
