@@ -49,19 +49,13 @@ export class Barrier {
   /** Waits until `parties` wait. Returns how many came before, of the same round: 0 for the first. */
   await(options?: WaitOptions): Waitable<number> {
     const signal = waitOf('barrier.await()', options)
-    return waitable(() => new Arrival(this.#line, signal, this.parties))
+    return waitable(() => new Arrival(this.#line, signal, this))
   }
 }
 
-class Arrival extends Claim<number> {
-  readonly #parties: number
+class Arrival extends Claim<number, never, Barrier> {
   /** -1 until its round is whole. */
   #index = -1
-
-  constructor(line: Line, signal: AbortSignal | undefined, parties: number) {
-    super(line, signal)
-    this.#parties = parties
-  }
 
   canGrant(): boolean {
     return false
@@ -69,12 +63,12 @@ class Arrival extends Claim<number> {
 
   /** The last of a round waits for nobody. */
   protected override isNext(): boolean {
-    return this.line.size + 1 === this.#parties
+    return this.line.size + 1 === this.of.parties
   }
 
   protected grant(): void {
     if (this.#index >= 0) return
-    this.#index = this.#parties - 1
+    this.#index = this.of.parties - 1
     for (let index = 0; this.line.first !== undefined; index += 1) {
       const first = this.line.first as unknown as Arrival
       first.#index = index

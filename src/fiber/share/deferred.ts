@@ -59,24 +59,17 @@ export class Deferred<A, E = never> {
   }
 }
 
-class Awaiting<A, E> extends Claim<A, E> {
-  readonly #deferred: Deferred<A, E>
-
-  constructor(line: Line, signal: AbortSignal | undefined, deferred: Deferred<A, E>) {
-    super(line, signal)
-    this.#deferred = deferred
-  }
-
+class Awaiting<A, E> extends Claim<A, E, Deferred<A, E>> {
   canGrant(): boolean {
-    return this.#deferred.exit !== undefined
+    return this.of.exit !== undefined
   }
 
   protected grant(): void {
-    const exit = this.#deferred.exit as Exit<A, E>
+    const exit = this.of.exit as Exit<A, E>
     if (exit.kind !== 'success') this.failed = exit
   }
 
   protected collect(): A {
-    return (this.#deferred.exit as { readonly value: A }).value
+    return (this.of.exit as { readonly value: A }).value
   }
 }

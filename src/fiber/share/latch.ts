@@ -72,16 +72,9 @@ export class Latch {
   }
 }
 
-class Opening extends Claim<void> {
-  readonly #latch: Latch
-
-  constructor(line: Line, signal: AbortSignal | undefined, latch: Latch) {
-    super(line, signal)
-    this.#latch = latch
-  }
-
+class Opening extends Claim<void, never, Latch> {
   canGrant(): boolean {
-    return this.#latch.isOpen
+    return this.of.isOpen
   }
 
   protected grant(): void {}

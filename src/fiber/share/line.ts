@@ -37,7 +37,7 @@ export function waitOf(call: string, options: WaitOptions | undefined): AbortSig
   return options === undefined ? undefined : optionsOf(options, WAIT, wrong, call).signal
 }
 
-type AnyClaim = Claim<unknown, unknown>
+type AnyClaim = Claim<unknown, unknown, unknown>
 
 export class Line {
   /** How messages call what is waited for: `a Queue`. */
@@ -104,9 +104,10 @@ const QUEUED = 1
 /** Reserved or failed, not collected. */
 const GRANTED = 2
 
-/** A wait in a line. */
-export abstract class Claim<A, E = never> extends Op<A, E> {
+/** A wait in a line, of what has that line. */
+export abstract class Claim<A, E = never, Of = undefined> extends Op<A, E> {
   readonly line: Line
+  protected readonly of: Of
   /** Its neighbours; the line's own. */
   before: AnyClaim | undefined = undefined
   behind: AnyClaim | undefined = undefined
@@ -116,9 +117,10 @@ export abstract class Claim<A, E = never> extends Op<A, E> {
   /** How it ends without what it waits for. */
   protected failed: Failed | undefined = undefined
 
-  constructor(line: Line, signal: AbortSignal | undefined) {
+  constructor(line: Line, signal: AbortSignal | undefined, of: Of) {
     super()
     this.line = line
+    this.of = of
     this.#signal = signal
   }
 

@@ -146,24 +146,22 @@ class Subscription<out A> extends Dequeue<A> {
   }
 }
 
-class Publish<A> extends Claim<boolean, FiberError<'FIBER_CLOSED'>> {
-  readonly #hub: PubSub<A>
+class Publish<A> extends Claim<boolean, FiberError<'FIBER_CLOSED'>, PubSub<A>> {
   readonly #value: A
   #isWhole = false
 
   constructor(line: Line, signal: AbortSignal | undefined, hub: PubSub<A>, value: A) {
-    super(line, signal)
-    this.#hub = hub
+    super(line, signal, hub)
     this.#value = value
   }
 
   canGrant(): boolean {
-    return this.#hub.canPublish
+    return this.of.canPublish
   }
 
   protected grant(): void {
-    if (this.#hub.isClosed) this.fail(closedError(this.line.title))
-    else this.#isWhole = this.#hub.push(this.#value)
+    if (this.of.isClosed) this.fail(closedError(this.line.title))
+    else this.#isWhole = this.of.push(this.#value)
   }
 
   protected collect(): boolean {

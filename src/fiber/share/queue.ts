@@ -156,29 +156,22 @@ export abstract class Dequeue<out A> {
   protected abstract roomMade(): void
 }
 
-class Take<A> extends Claim<A, FiberError<'FIBER_CLOSED'>> {
-  readonly #queue: Dequeue<A>
-
-  constructor(line: Line, signal: AbortSignal | undefined, queue: Dequeue<A>) {
-    super(line, signal)
-    this.#queue = queue
-  }
-
+class Take<A> extends Claim<A, FiberError<'FIBER_CLOSED'>, Dequeue<A>> {
   canGrant(): boolean {
-    return this.#queue.hasFree || this.#queue.isClosed
+    return this.of.hasFree || this.of.isClosed
   }
 
   protected grant(): void {
-    if (this.#queue.hasFree) this.#queue.reserve(1)
+    if (this.of.hasFree) this.of.reserve(1)
     else this.fail(closedError(this.line.title))
   }
 
   protected collect(): A {
-    return this.#queue.collect()
+    return this.of.collect()
   }
 
   protected override undo(): void {
-    this.#queue.reserve(-1)
+    this.of.reserve(-1)
   }
 }
 
@@ -256,27 +249,25 @@ export class Queue<in out A> extends Dequeue<A> {
   }
 }
 
-class Put<A> extends Claim<boolean, FiberError<'FIBER_CLOSED'>> {
-  readonly #queue: Queue<A>
+class Put<A> extends Claim<boolean, FiberError<'FIBER_CLOSED'>, Queue<A>> {
   readonly #value: A
   readonly #overflow: Overflow
   #isAdded = false
 
   constructor(line: Line, signal: AbortSignal | undefined, queue: Queue<A>, value: A, overflow: Overflow) {
-    super(line, signal)
-    this.#queue = queue
+    super(line, signal, queue)
     this.#value = value
     this.#overflow = overflow
   }
 
   canGrant(): boolean {
-    const { isClosed, size, capacity } = this.#queue
+    const { isClosed, size, capacity } = this.of
     return isClosed || size < capacity || this.#overflow !== 'wait'
   }
 
   protected grant(): void {
-    if (this.#queue.isClosed) this.fail(closedError(this.line.title))
-    else this.#isAdded = this.#queue.push(this.#value, this.#overflow)
+    if (this.of.isClosed) this.fail(closedError(this.line.title))
+    else this.#isAdded = this.of.push(this.#value, this.#overflow)
   }
 
   protected collect(): boolean {

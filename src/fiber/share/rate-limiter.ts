@@ -165,27 +165,25 @@ class Bucket implements Timed {
   }
 }
 
-class Tokens extends Claim<void, FiberError<'FIBER_FULL'>> {
+class Tokens extends Claim<void, FiberError<'FIBER_FULL'>, Bucket> {
   readonly count: number
-  readonly #bucket: Bucket
 
   constructor(line: Line, signal: AbortSignal | undefined, bucket: Bucket, count: number) {
-    super(line, signal)
-    this.#bucket = bucket
+    super(line, signal, bucket)
     this.count = count
   }
 
   canGrant(): boolean {
-    return this.#bucket.waitMs(this.count) <= 0
+    return this.of.waitMs(this.count) <= 0
   }
 
   protected grant(): void {
-    this.#bucket.take(this.count)
+    this.of.take(this.count)
   }
 
   protected collect(): void {}
 
   protected override undo(): void {
-    this.#bucket.putBack(this.count)
+    this.of.putBack(this.count)
   }
 }

@@ -110,27 +110,25 @@ export class Semaphore {
   }
 }
 
-class Permits extends Claim<void, FiberError<'FIBER_FULL'>> {
-  readonly #semaphore: Semaphore
+class Permits extends Claim<void, FiberError<'FIBER_FULL'>, Semaphore> {
   readonly #count: number
 
   constructor(line: Line, signal: AbortSignal | undefined, semaphore: Semaphore, count: number) {
-    super(line, signal)
-    this.#semaphore = semaphore
+    super(line, signal, semaphore)
     this.#count = count
   }
 
   canGrant(): boolean {
-    return this.#semaphore.free >= this.#count
+    return this.of.free >= this.#count
   }
 
   protected grant(): void {
-    this.#semaphore.change(-this.#count)
+    this.of.change(-this.#count)
   }
 
   protected collect(): void {}
 
   protected override undo(): void {
-    this.#semaphore.change(this.#count)
+    this.of.change(this.#count)
   }
 }
