@@ -62,7 +62,6 @@ export function integer<T = number>(least: number, most: number, otherwise: T): 
 /** The longest time that a timer can wait for. */
 export const TIMER_MS_MAX = 2 ** 31 - 1
 
-/** A number of milliseconds, 0 to `most`. */
 export function milliseconds<T = number>(most: number, otherwise: T): Kind<number | T> {
   const accepts = (value: unknown): boolean => typeof value === 'number' && value >= 0 && value <= most
   const expected = `a number of milliseconds from 0${most < Number.MAX_VALUE ? ` to ${most}` : ''}`

@@ -54,7 +54,6 @@ export class Bridge {
   readonly out = this.#memory[0]
   /** Written by the core; valid until the next call into it. */
   readonly inbound = this.#memory[1]
-  /** `inbound` as words. */
   readonly words = new Uint32Array(this.inbound.buffer, this.inbound.byteOffset, SCRATCH_BYTES / 4)
   /** `out` as words: the arguments of calls into the core. */
   readonly given = new Int32Array(this.out.buffer, this.out.byteOffset, SCRATCH_BYTES / 4)

@@ -36,11 +36,8 @@ export class Scratch {
   readonly inbound = this.#memory[1]
   /** `out` as words. */
   readonly given = new Uint32Array(this.out.buffer, this.out.byteOffset, SCRATCH_BYTES / 4)
-  /** `out` as doubles. */
   readonly givenDoubles = new Float64Array(this.out.buffer, this.out.byteOffset, SCRATCH_BYTES / 8)
-  /** `inbound` as words. */
   readonly words = new Uint32Array(this.inbound.buffer, this.inbound.byteOffset, SCRATCH_BYTES / 4)
-  /** `inbound` as doubles. */
   readonly doubles = new Float64Array(this.inbound.buffer, this.inbound.byteOffset, SCRATCH_BYTES / 8)
   /** Bytes of the value written last, with the memory that it moves. */
   sentBytes = 0
@@ -211,7 +208,6 @@ export class Scratch {
     return length * 2 + 1
   }
 
-  /** The key in `bytes` from `start` to `end`. */
   static keyOf(bytes: Uint8Array, start: number, end: number): string {
     return bytes[start] === 0
       ? latin1Slice.call(bytes, start + 1, end)

@@ -5,7 +5,6 @@
  * number that is odd while it writes shows them that what they have read is not whole, and they leave it out.
  */
 
-/** One exemplar. */
 export interface Exemplar {
   readonly value: number
   /** When, in seconds since 1970. */

@@ -105,7 +105,6 @@ function recordOf(row: Float64Array): SlowRecord | undefined {
 /** The key of a function without a name. */
 const UNNAMED = 'm["",""]'
 
-/** To µs. */
 const rounded = (ms: number): number => Math.round(ms * 1000) / 1000
 
 /** A request of this thread was slow. */

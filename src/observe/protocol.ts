@@ -15,7 +15,6 @@ import { isPlainObject } from '../base/index.ts'
 import { ObserveError } from './errors.ts'
 
 export const VERSION = 1
-/** Bytes of a request. */
 export const REQUEST_BYTES_MAX = 64 * 1024
 /** Characters of an answer: a profile of many threads has some tens of millions. */
 export const ANSWER_CHARS_MAX = 256 * 1024 * 1024

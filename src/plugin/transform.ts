@@ -128,7 +128,6 @@ function has({ site, unit }: Lift, { site: { node } }: Lift): boolean {
   return node !== site.node && unit.pieces.some(({ start, end }) => node.start >= start && node.end <= end)
 }
 
-/** The edits that mark a function. */
 function marksOf({ site, unit }: Lift, at: number): Edit[] {
   const { start, end } = site.node
   const key = site.shorthand === undefined ? '' : `${site.shorthand}: `

@@ -57,7 +57,6 @@ export const OpCode = Object.freeze({
 
 export type OpCode = (typeof OpCode)[keyof typeof OpCode]
 
-/** How a node runs. */
 export type NodeRun = (this: ArrowNode, input: unknown, signal?: AbortSignal) => unknown
 
 /** It waits: `run` returns a promise. */

@@ -24,7 +24,6 @@ export function capacityOf(call: string, capacity: unknown): number {
   return checked
 }
 
-/** The error of what is closed. */
 export function closedError(what: string): FiberError<'FIBER_CLOSED'> {
   return new FiberError('FIBER_CLOSED', { what })
 }

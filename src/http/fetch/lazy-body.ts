@@ -22,7 +22,6 @@ export interface ChunkSource {
   cancel(reason: unknown): Promise<void>
 }
 
-/** The chunks of a stream. */
 export class StreamSource implements ChunkSource {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>
 

@@ -22,7 +22,6 @@ export type TrustedProxies = number | string | readonly string[] | TrustsAddress
 
 /** Trusted proxies, and the header that they write. */
 export interface ProxyOptions {
-  /** The proxies. */
   readonly from: TrustedProxies
   /**
    * `'x-forwarded'`: X-Forwarded-For, -Proto, -Host and -Port. `'forwarded'`: Forwarded, of RFC 7239. Default

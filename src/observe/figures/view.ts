@@ -29,7 +29,6 @@ export interface ViewRow {
 /** One column; a name that begins with a space is that of a number. */
 export type ViewColumn = string
 
-/** One table. */
 export interface ViewTable {
   readonly id: string
   readonly columns: readonly ViewColumn[]

@@ -15,7 +15,6 @@ export interface ControlRequest {
   readonly params: Readonly<Record<string, unknown>>
 }
 
-/** Its reply. */
 export type ControlReply = { readonly id: number } & (
   | { readonly result: unknown }
   | { readonly error: SentError }

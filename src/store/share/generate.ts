@@ -25,7 +25,6 @@ export interface Slot {
   /** Where each list begins. */
   readonly starts: Uint32Array | undefined
   readonly missing: Uint8Array | undefined
-  /** The views in it. */
   readonly View: ViewClass | undefined
 }
 

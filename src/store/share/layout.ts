@@ -9,7 +9,6 @@
 
 /** The first word of the memory. */
 export const MAGIC = 0x7368_6172
-/** Words of the header. */
 export const Header = { magic: 0, planAt: 1, planBytes: 2, words: 4 } as const
 /** The beginning of the first column. */
 export const HEADER_BYTES = Header.words * 4
@@ -73,7 +72,6 @@ export type Plan =
   | (Column & {
       readonly kind: 'list'
       readonly of: Plan
-      /** Rows of `of`. */
       readonly rows: number
       /** Whether the lists were typed arrays. */
       readonly isTyped: boolean

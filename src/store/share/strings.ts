@@ -28,7 +28,6 @@ export class Strings {
     this.#text = new Uint8Array(memory, text, textBytes)
   }
 
-  /** The string with that number. */
   at(number: number): string {
     return this.#kept?.[number] ?? this.#decode(number)
   }

@@ -34,7 +34,6 @@ export interface Field {
 export interface Part {
   /** The shared value. */
   readonly whole: { readonly id: number; readonly memory: SharedArrayBuffer }
-  /** The number of the part in it. */
   readonly number: number
   /** Rows of its column. */
   readonly rows: number

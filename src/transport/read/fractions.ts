@@ -18,7 +18,6 @@ export const toBeFrozen: { numbers: object[] | undefined } = { numbers: undefine
 const FRACTIONS: readonly number[] = Array.from({ length: 255 }, () => 0.5)
 const OBJECTS: readonly unknown[] = Array.from({ length: 255 }, () => null)
 
-/** The `count` numbers from `from` on. */
 export function fractionsOf(view: DataView, from: number, count: number): number[] {
   const { numbers } = toBeFrozen
   if (numbers === undefined) return unboxed(view, from, count)

@@ -86,7 +86,6 @@ interface Uncaught {
   readonly thrown: unknown
 }
 
-/** A worker that has ended. */
 interface EndedWorker {
   readonly worker: string
   readonly reason: string

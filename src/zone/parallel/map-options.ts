@@ -59,7 +59,6 @@ export interface MapOptions extends ParallelOptions {
   readonly itemSignal?: (item: never, index: number) => AbortSignal | undefined
 }
 
-/** Checked options. */
 export interface CheckedMap extends MapOptions {
   readonly order: CallOrder | undefined
 }

@@ -405,7 +405,6 @@ function secured(socket: Socket): {
   return { scheme: 'https', clientCertificate: socket.getPeerX509Certificate() }
 }
 
-/** A socket with a response of node:http. */
 type Busy = Socket & { readonly _httpMessage?: ServerResponse }
 
 /** The status for an error of node:http's parser or clock; 0: the connection has failed. */
