@@ -39,7 +39,7 @@ export {
   Cancelled,
   Work,
 } from './layout.ts'
-export { checkAttached, sharedMemory } from './memory.ts'
+export { checkAttached, doublesOf, namedBy, sharedMemory } from './memory.ts'
 
 /**
  * The core, loaded with this module. If it does not load, each of its functions throws the

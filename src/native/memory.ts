@@ -24,6 +24,24 @@ export function sharedMemory<Views extends Uint8Array[]>(
   return lengths.map((length, index) => new Uint8Array(buffer, offsets[index], length)) as Views
 }
 
+/** A group of layout.ts that has indexes of doubles, and how many there are. */
+type Indexes = { readonly numbers: number }
+type NumbersBy<Group> = Readonly<Record<Exclude<keyof Group, 'numbers'>, number>>
+
+/** Numbers by the names of a group, as the doubles that the core reads. */
+export function doublesOf<Group extends Indexes>(group: Group, values: NumbersBy<Group>): Uint8Array {
+  const doubles = new Float64Array(group.numbers)
+  for (const name in group) if (name !== 'numbers') doubles[group[name] as number] = values[name as never]
+  return new Uint8Array(doubles.buffer)
+}
+
+/** Doubles that the core has written, by the names of a group. */
+export function namedBy<Group extends Indexes>(group: Group, doubles: Float64Array): NumbersBy<Group> {
+  const indexes = Object.entries(group as Readonly<Record<string, number>>)
+  const named = indexes.filter(([name]) => name !== 'numbers').map(([name, at]) => [name, doubles[at]])
+  return Object.fromEntries(named) as never
+}
+
 /** @throws {NativeError} `NATIVE_DETACHED` when the program has detached `memory`. */
 export function checkAttached(memory: Uint8Array): void {
   if (memory.length === 0) throw new NativeError('NATIVE_DETACHED', {})

@@ -6,7 +6,7 @@
  */
 import { lookup } from 'node:dns/promises'
 import { messageOf, meters, otherRuntime } from '../../../base/index.ts'
-import { NativeError, checkAttached, native } from '../../../native/index.ts'
+import { NativeError, checkAttached, doublesOf, namedBy, native } from '../../../native/index.ts'
 import {
   type Credentials,
   type Tls,
@@ -103,9 +103,9 @@ class NativeCore implements Core {
   stats(): CoreStats {
     const { server } = this.#link
     const counts = new Float64Array(Counts.numbers)
-    if (server < 0) return this.#last ?? statsOf(counts)
+    if (server < 0) return this.#last ?? namedBy(Counts, counts)
     native.httpStats(server, new Uint8Array(counts.buffer))
-    return statsOf(counts)
+    return namedBy(Counts, counts)
   }
 
   constantCounts(): Float64Array {
@@ -229,26 +229,14 @@ class NativeCore implements Core {
 }
 
 /** The numbers that `httpOpen` expects. */
-function numbersOf(settings: CoreSettings, port: number): Uint8Array {
-  const { reusePort, proxyProtocol, fd, limits } = settings
-  const numbers = new Float64Array(Opening.numbers)
-  numbers[Opening.port] = port
-  numbers[Opening.isShared] = reusePort ? 1 : 0
-  numbers[Opening.headerBytesMax] = limits.headerBytesMax
-  numbers[Opening.headersMax] = limits.headersMax
-  numbers[Opening.targetBytesMax] = limits.targetBytesMax
-  numbers[Opening.bodyBytesMax] = limits.bodyBytesMax
-  numbers[Opening.idleMs] = limits.idleMs
-  numbers[Opening.headersMs] = limits.headersMs
-  numbers[Opening.bodyMs] = limits.bodyMs
-  numbers[Opening.connectionsMax] = limits.connectionsMax
-  numbers[Opening.streamsMax] = limits.streamsMax
-  numbers[Opening.resetsMax] = limits.resetsMax
-  numbers[Opening.outBytesMax] = limits.outBytesMax
-  numbers[Opening.outBytesTotalMax] = limits.outBytesTotalMax
-  numbers[Opening.isProxied] = proxyProtocol ? 1 : 0
-  numbers[Opening.inherited] = fd === undefined ? 0 : fd + 1
-  return new Uint8Array(numbers.buffer)
+function numbersOf({ reusePort, proxyProtocol, fd, limits }: CoreSettings, port: number): Uint8Array {
+  return doublesOf(Opening, {
+    ...limits,
+    port,
+    isShared: reusePort ? 1 : 0,
+    isProxied: proxyProtocol ? 1 : 0,
+    inherited: fd === undefined ? 0 : fd + 1,
+  })
 }
 
 /** Constants as the core reads them: five words each, then method, path, header lines and body. */
@@ -260,20 +248,4 @@ function packed(constants: CoreSettings['constants']): Uint8Array {
     parts.push(new Uint8Array(Uint32Array.from(lengths).buffer), ...texts, body)
   }
   return new Uint8Array(Buffer.concat(parts))
-}
-
-function statsOf(counts: Float64Array): CoreStats {
-  return {
-    connections: counts[Counts.connections],
-    connectionsTotal: counts[Counts.connectionsTotal],
-    requests: counts[Counts.requests],
-    constants: counts[Counts.constants],
-    refused: counts[Counts.refused],
-    aborted: counts[Counts.aborted],
-    bytesIn: counts[Counts.bytesIn],
-    bytesOut: counts[Counts.bytesOut],
-    cut: counts[Counts.cut],
-    heldBytes: counts[Counts.heldBytes],
-    openFiles: counts[Counts.openFiles],
-  }
 }
