@@ -65,7 +65,6 @@ pub fn wait(
 }
 
 /// A call that waits, or a broadcast that its caller blocks on.
-#[derive(Debug)]
 pub struct Wait {
     number: u64,
     pub chain: u32,

@@ -28,12 +28,6 @@ const fn core_of(asleep: u32) -> u32 {
     asleep & !ASLEEP
 }
 
-impl std::fmt::Debug for Mailbox {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "Mailbox({})", self.number)
-    }
-}
-
 impl Mailbox {
     pub const fn number(&self) -> u32 {
         self.number

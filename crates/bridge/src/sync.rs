@@ -44,7 +44,6 @@ pub(crate) fn model_fence() {
 #[cfg(not(loom))]
 mod cell {
     /// `std::cell::UnsafeCell` with loom's interface.
-    #[derive(Debug)]
     pub(crate) struct Cell<T>(std::cell::UnsafeCell<T>);
 
     impl<T> Cell<T> {

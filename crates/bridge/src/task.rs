@@ -64,7 +64,6 @@ impl Order {
 }
 
 /// What a task carries.
-#[derive(Debug)]
 pub struct Body {
     pub function: u32,
     pub status: Status,

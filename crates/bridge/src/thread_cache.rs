@@ -15,12 +15,10 @@ const ENTRIES_LOG: u32 = if cfg!(loom) { 1 } else { 6 };
 const ENTRIES: usize = 1 << ENTRIES_LOG;
 
 /// Values of threads by the addresses of their environments.
-#[derive(Debug)]
 pub struct ThreadCache<K, T>([Entry<K, T>; ENTRIES]);
 
 /// Only the thread of an environment writes and removes it and its value, so a thread that finds its own
 /// environment reads what it has written itself.
-#[derive(Debug)]
 struct Entry<K, T> {
     env: AtomicPtr<K>,
     value: AtomicPtr<T>,

@@ -540,7 +540,7 @@ fn collect(total: &mut Tally) {
     let mut receivers = RECEIVERS.lock().unwrap();
     count_strays(&mut receivers);
     for receiver in receivers.iter_mut() {
-        assert!(receiver.is_idle(), "{:?} misses {} tasks", receiver.mailbox(), receiver.in_flight());
+        assert!(receiver.is_idle(), "{} misses {} tasks", receiver.mailbox().number(), receiver.in_flight());
     }
     total.add(&std::mem::replace(&mut *STRAYS.lock().unwrap(), Tally::new()));
 }

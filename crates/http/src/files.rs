@@ -49,7 +49,6 @@ pub struct FilePath<'a> {
     pub index: &'a str,
 }
 
-#[derive(Debug)]
 struct OpenFile {
     fd: OwnedFd,
     stat: FileStat,
@@ -58,7 +57,6 @@ struct OpenFile {
 }
 
 /// A part of an open file.
-#[derive(Debug)]
 pub struct FilePart {
     file: Rc<OpenFile>,
     start: u64,
@@ -95,7 +93,6 @@ impl FilePart {
     }
 }
 
-#[derive(Debug)]
 struct Entry {
     key: Box<[u8]>,
     /// The path that was opened, from the root on.
@@ -123,7 +120,6 @@ impl Entry {
 }
 
 /// The open files of one server. At its limit, the one that has not been used for longest, nearly, is closed.
-#[derive(Debug)]
 pub struct FileCache {
     files_max: usize,
     slots: Vec<Option<Entry>>,

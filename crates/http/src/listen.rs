@@ -81,7 +81,7 @@ impl Pulse {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 struct Member {
     id: u64,
     selector: Arc<Shared>,
@@ -89,14 +89,12 @@ struct Member {
 }
 
 /// A member that [`stalled_ms`] can be asked about: until it leaves by itself.
-#[derive(Debug)]
 struct Watched {
     member: Member,
     /// When a call first found events that wait for it, and its last turn at that time.
     waits_since: Option<(u64, u64)>,
 }
 
-#[derive(Debug)]
 struct Listener {
     socket: OwnedFd,
     /// The member that accepts from it; all members do if it is the only socket.
@@ -105,7 +103,6 @@ struct Listener {
     is_orphan: bool,
 }
 
-#[derive(Debug)]
 struct Group {
     endpoint: Endpoint,
     is_shared: bool,
@@ -115,7 +112,7 @@ struct Group {
     held_bytes: Arc<AtomicU64>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Table {
     groups: Vec<Group>,
     watched: Vec<Watched>,
@@ -136,7 +133,6 @@ fn table() -> MutexGuard<'static, Table> {
 }
 
 /// A thread's membership in a group; dropping it leaves the group.
-#[derive(Debug)]
 pub struct Membership {
     endpoint: Endpoint,
     member: Member,

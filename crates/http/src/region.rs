@@ -5,7 +5,6 @@
 //! outside.
 
 /// A range of the host's memory.
-#[derive(Debug)]
 pub struct Region {
     data: *mut u8,
     len: usize,

@@ -47,7 +47,6 @@ pub struct Selector {
 }
 
 /// The end of a selector that other threads use.
-#[derive(Debug)]
 pub struct Shared {
     registry: Registry,
     waker: Waker,

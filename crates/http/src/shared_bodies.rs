@@ -25,7 +25,6 @@ struct Held {
     of_server: Arc<AtomicU64>,
 }
 
-#[derive(Debug)]
 pub struct SharedBody {
     bytes: Box<[u8]>,
     held: Rc<Held>,

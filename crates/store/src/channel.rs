@@ -19,12 +19,6 @@ pub struct Message {
     pub keeps: Option<Keeps>,
 }
 
-impl std::fmt::Debug for Message {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "Message({} bytes)", self.bytes.len())
-    }
-}
-
 /// The result of a put.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Put {
@@ -38,7 +32,6 @@ pub enum Put {
 }
 
 /// The result of a take.
-#[derive(Debug)]
 pub enum Take {
     Message(Message),
     /// No message; the call does not wait.
@@ -62,12 +55,6 @@ struct State {
 pub struct Channel {
     messages_max: usize,
     state: Mutex<State>,
-}
-
-impl std::fmt::Debug for Channel {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "Channel({})", self.messages_max)
-    }
 }
 
 impl Channel {

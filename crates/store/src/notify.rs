@@ -28,7 +28,6 @@ pub trait Notify: Send + Sync {
 }
 
 /// By mail, which wakes the thread's event loop.
-#[derive(Debug)]
 pub struct ByMail(pub &'static Mailbox);
 
 impl Notify for ByMail {
@@ -47,12 +46,6 @@ pub struct Call {
     pub thread: u32,
     pub ticket: u32,
     pub notify: Arc<dyn Notify>,
-}
-
-impl std::fmt::Debug for Call {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "Call({}, {})", self.thread, self.ticket)
-    }
 }
 
 impl Call {

@@ -20,7 +20,6 @@ struct Held {
     amount: u32,
 }
 
-#[derive(Debug)]
 struct State {
     free: u32,
     abandoned: bool,
@@ -29,7 +28,6 @@ struct State {
 }
 
 /// A lock, a read-write lock or a semaphore.
-#[derive(Debug)]
 pub struct Semaphore {
     permits: u32,
     state: Mutex<State>,

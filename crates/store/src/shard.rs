@@ -34,12 +34,6 @@ pub struct Entry {
     pub keeps: Option<Keeps>,
 }
 
-impl std::fmt::Debug for Entry {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "Entry({} bytes, version {})", self.bytes.len(), self.version)
-    }
-}
-
 /// Bytes that an entry is accounted with.
 pub fn bytes_of(key: &[u8], entry: &Entry) -> u64 {
     (key.len() + entry.bytes.len()) as u64 + ENTRY_BYTES

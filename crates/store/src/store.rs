@@ -64,12 +64,6 @@ struct Holding {
     bytes: u64,
 }
 
-impl std::fmt::Debug for Store {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "Store({:?})", self.limits)
-    }
-}
-
 impl Store {
     /// An empty store.
     pub fn new(limits: Limits, clock: Clock) -> Self {

@@ -448,7 +448,7 @@ fn a_channel_hands_each_message_to_one_taker_in_order() {
     let message = |byte: u8| Message { bytes: [byte].into(), keeps: None };
     let byte = |take| match take {
         Take::Message(message) => message.bytes[0],
-        other => panic!("{other:?}"),
+        _ => panic!("there is no message"),
     };
     assert!(matches!(channel.take(Some(log.call(1, 1))), Take::Queued));
     assert_eq!(channel.put(message(1), None), Put::Done);

@@ -66,12 +66,6 @@ pub struct Watcher {
     queue: Mutex<Queue>,
 }
 
-impl std::fmt::Debug for Watcher {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "Watcher({:?}, {:?})", self.pattern, self.call)
-    }
-}
-
 impl Watcher {
     /// Takes the queued changes and the number of changes missed after them. The next change notifies again.
     pub fn take(&self) -> (VecDeque<Event>, u64) {

@@ -8,7 +8,6 @@
 const INLINE_BYTES: usize = 72;
 
 /// A byte string that is short most of the time.
-#[derive(Debug)]
 pub struct Bytes {
     len: usize,
     inline: [u8; INLINE_BYTES],

@@ -3,7 +3,6 @@
 //! A number that was dropped is used again: finding a free one takes no search.
 
 /// Values of a thread under small numbers.
-#[derive(Debug)]
 pub struct Handles<T> {
     values: Vec<Option<T>>,
     free: Vec<u32>,

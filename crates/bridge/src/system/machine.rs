@@ -10,7 +10,6 @@ const CORES: usize = 64;
 
 /// How many threads may run at once, how many mailboxes are awake, and on which cores. All of it hints, for
 /// spinning only: wrong for a moment costs a moment. So loom's models leave the counts out.
-#[derive(Debug)]
 pub struct Machine {
     cores: u32,
     awake: AtomicU32,

@@ -15,7 +15,6 @@ const SKIP_POWER_MAX: u32 = 6;
 const LOOKS_PER_READING: u32 = 16;
 
 /// One thread's habit of spinning.
-#[derive(Debug)]
 pub struct Spin {
     limit: Duration,
     misses: u32,

@@ -33,7 +33,7 @@ pub struct Limits {
 }
 
 /// How work meets the workers of a zone. The default is a fixed number of them and one queue.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Default)]
 pub struct Executor {
     /// Each worker has a deque for what its tasks fork, and idle ones steal from it.
     pub steals: bool,
@@ -44,7 +44,7 @@ pub struct Executor {
 }
 
 /// When a zone gets more workers, and who starts them.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Growth {
     /// Workers that stay, however idle.
     pub workers_min: usize,

@@ -47,7 +47,6 @@ use output::{Tail, sink_of};
 pub const DISCARD_BYTES_MAX: u64 = 256 * 1024;
 
 /// What the next bytes are.
-#[derive(Debug)]
 enum Reading {
     /// The header of the PROXY protocol.
     Proxy,
@@ -116,7 +115,6 @@ pub struct Response<'a> {
     pub headers: &'a [u8],
 }
 
-#[derive(Debug)]
 pub struct Connection {
     /// Bytes that were read and not used.
     pub kept: Vec<u8>,

@@ -19,7 +19,6 @@ mod stream;
 use std::{
     cell::RefCell,
     collections::VecDeque,
-    fmt,
     future::Future as _,
     pin::Pin,
     rc::Rc,
@@ -113,12 +112,6 @@ pub struct Http2 {
     calm: (u64, u64),
     held: Held,
     draining: Draining,
-}
-
-impl fmt::Debug for Http2 {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Http2").field("exchanges", &self.exchanges).finish_non_exhaustive()
-    }
 }
 
 /// What is polled here is polled again anyway.

@@ -15,7 +15,6 @@ use crate::{
 };
 
 /// The body of a record that is not in the record.
-#[derive(Debug)]
 pub(super) enum Elsewhere<'a> {
     Bytes(&'a [u8]),
     /// Part of a file; `None` if the file is not open any more: the record is dropped.

@@ -45,7 +45,6 @@ fn failed(error: impl fmt::Display) -> TlsError {
 }
 
 /// What all connections of a server share.
-#[derive(Debug)]
 pub struct Context {
     pub config: Arc<ServerConfig>,
     names: Arc<Names>,

@@ -8,7 +8,7 @@
 //! `WouldBlock`, and its caller passes the same bytes again. Therefore what waits to be sent, its limits and
 //! its deadlines are those of a connection without TLS.
 
-use std::{cell::RefCell, fmt, io, mem, net::IpAddr, os::fd::OwnedFd, sync::Arc};
+use std::{cell::RefCell, io, mem, net::IpAddr, os::fd::OwnedFd, sync::Arc};
 
 use rustls::{
     Error, PeerIncompatible,
@@ -46,7 +46,6 @@ thread_local! {
 }
 
 /// What a session has come to, beyond bytes.
-#[derive(Debug)]
 pub enum News {
     /// The handshake is complete; a proxy has stated this client before it.
     Begun(Option<IpAddr>),
@@ -59,7 +58,6 @@ pub enum News {
 }
 
 /// Why a handshake has failed.
-#[derive(Debug)]
 pub struct Failure {
     pub reason: &'static str,
     pub detail: String,
@@ -126,12 +124,6 @@ pub struct Session {
     /// The name for which the host is asked.
     asked: Option<String>,
     news: Option<News>,
-}
-
-impl fmt::Debug for Session {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Session").field("stage", &self.stage).finish_non_exhaustive()
-    }
 }
 
 impl Session {

@@ -14,7 +14,6 @@ use corespun_bridge::Misuse;
 use napi_sys as sys;
 
 /// An exception to throw: code and message.
-#[derive(Debug)]
 pub struct Thrown(pub &'static str, pub String);
 
 /// The result of a native function.

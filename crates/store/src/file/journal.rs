@@ -33,7 +33,6 @@ use crate::{
 const RETRY: Duration = Duration::from_secs(1);
 
 /// What the file is to contain of a key.
-#[derive(Debug)]
 pub struct Record {
     pub bytes: Bytes,
     /// Expiration in milliseconds of the wall clock; 0: never.
@@ -41,7 +40,7 @@ pub struct Record {
 }
 
 /// Changes that are committed together, one for each key.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Group {
     /// The file is emptied before the changes.
     pub cleared: bool,
@@ -108,12 +107,6 @@ struct State {
     retry_at: Option<Instant>,
     /// The writer waits for changes.
     idle: bool,
-}
-
-impl std::fmt::Debug for Journal {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "Journal({})", self.path.display())
-    }
 }
 
 impl Journal {

@@ -55,7 +55,6 @@ fn checked(code: i32) -> Result<(), Failure> {
 }
 
 /// An open file. The pointer makes it neither `Send` nor `Sync`: it stays in the thread that opens it.
-#[derive(Debug)]
 pub struct Lmdb {
     environment: *mut sys::MDB_env,
     map_bytes: usize,

@@ -26,7 +26,6 @@ pub const WORDS: usize = if cfg!(loom) {
 };
 
 /// The version words of a store.
-#[derive(Debug)]
 pub struct Words(Box<[AtomicU32]>);
 
 impl Default for Words {

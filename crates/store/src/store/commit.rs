@@ -45,12 +45,6 @@ pub struct Step {
     pub action: Action,
 }
 
-impl std::fmt::Debug for Step {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "Step({:?}, {:?})", self.key, self.expected)
-    }
-}
-
 /// Why a commit has changed nothing.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Refused {

@@ -13,7 +13,6 @@ pub enum Phase {
     Done,
 }
 
-#[derive(Debug)]
 pub struct Exchange {
     pub stamp: u32,
     pub is_head: bool,

@@ -7,7 +7,6 @@ use super::Connection;
 use crate::{files::FilePart, shared_bodies::SharedBody};
 
 /// A body that is not copied: other connections may send it too.
-#[derive(Debug)]
 pub enum Body {
     Shared(Rc<SharedBody>),
     File(FilePart),
@@ -23,7 +22,6 @@ impl Body {
 }
 
 /// A body of which `sent` bytes are sent, and the bytes that follow it.
-#[derive(Debug)]
 pub struct Tail {
     pub body: Body,
     pub sent: usize,
@@ -31,7 +29,6 @@ pub struct Tail {
 }
 
 /// What is sent next, after the rest of the buffer.
-#[derive(Debug)]
 pub enum More<'a> {
     Nothing,
     Bytes(&'a [u8]),

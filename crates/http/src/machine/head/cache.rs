@@ -26,7 +26,6 @@ struct Entry {
 }
 
 /// A parser with a cache. Its limits must be the same in all calls.
-#[derive(Debug)]
 pub struct Parser {
     pub fields: Vec<Field>,
     entries: Box<[Entry]>,

@@ -14,7 +14,6 @@ use crate::{connection::Request, files::FilePart, head::Head, limits::Limits, sh
 const PIECE_BYTES_MAX: usize = 16 * 1024;
 
 /// A part of the body that waits for the window of its client.
-#[derive(Debug)]
 pub enum Piece {
     Bytes(Bytes),
     /// The body, and how many bytes of it are sent.
@@ -79,7 +78,6 @@ pub enum Advanced {
     Lost,
 }
 
-#[derive(Debug)]
 pub struct Exchange {
     pub stamp: u32,
     pub is_head: bool,

@@ -28,7 +28,6 @@ const HELD_BYTES_MAX: usize = 32 * 1024 * 1024;
 const HELD_MAX: usize = 16;
 
 /// How long a client may be waited for: bytes refill it, 500 a second keep it full.
-#[derive(Debug)]
 pub struct Budget {
     left_ms: u64,
     most_ms: u64,
@@ -67,7 +66,6 @@ impl Budget {
 /// The streams that a client may still reset before their responses have begun: each costs a call of the host
 /// for nothing (CVE-2023-44487). A response that has begun allows one more, since whoever cancels some of its
 /// requests, as proxies of many users do, waits for the others.
-#[derive(Debug)]
 pub(super) struct Resets {
     /// In parts of one: `RESETS_MS` of them, as a millisecond brings `most` parts.
     left: u64,

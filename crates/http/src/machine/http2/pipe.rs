@@ -27,7 +27,7 @@ pub fn is_preface(bytes: &[u8]) -> bool {
 }
 
 /// The bytes of a connection that are on their way.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Flow {
     /// Received; those before `read` are used.
     pub input: Vec<u8>,
@@ -70,7 +70,6 @@ const fn cost(kind: u8, length: usize) -> u64 {
 /// How many frames may be read in a turn, which `drive` ends: a flood of small ones costs more than its
 /// bytes, and other connections wait meanwhile. A frame has a head of 9 bytes, which begins with the length
 /// of what follows and its type (RFC 9113, 4.1).
-#[derive(Debug)]
 pub struct Frames {
     /// How many may begin before the next turn.
     left: u32,
@@ -160,7 +159,6 @@ impl Frames {
     }
 }
 
-#[derive(Debug)]
 pub struct Pipe(pub Rc<RefCell<Flow>>);
 
 impl AsyncRead for Pipe {

@@ -11,7 +11,6 @@ use crate::{
 };
 
 /// The batch under construction in the inbound region.
-#[derive(Debug)]
 pub struct Batch {
     records: u32,
     requests: u32,

@@ -8,7 +8,6 @@ use crate::connection::Connection;
 const SHARE_FIRST: u32 = 2;
 
 /// A connection with its socket and deadlines. Times are those of the reactor's clock, in ms; 0 means none.
-#[derive(Debug)]
 pub struct Session {
     pub socket: Transport,
     pub machine: Connection,
@@ -72,7 +71,7 @@ impl Session {
 }
 
 /// Connections by slot. The generation of a slot distinguishes events of its connections.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Slots {
     sessions: Vec<(u32, Option<Box<Session>>)>,
     free: Vec<u32>,

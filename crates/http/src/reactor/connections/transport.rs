@@ -7,7 +7,6 @@ use std::{io, mem, net::SocketAddr, os::fd::OwnedFd};
 
 use crate::{files::FilePart, http2::Stream, sys, tls::Session};
 
-#[derive(Debug)]
 pub enum Transport {
     Plain(OwnedFd),
     Secure(OwnedFd, Box<Session>),
