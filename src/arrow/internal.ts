@@ -1,7 +1,8 @@
 /**
- * What the command line and fleets need of arrows that users do not.
+ * What the command line, fleets and durable runs need of arrows that users do not.
  *
  * For the other folders of this package; not part of its API.
  */
 export { disableHops } from './remote/hop.ts'
+export { type ArrowNode, OpCode, partsOf } from './build/node.ts'
 export { runPart } from './remote/far-worker.ts'

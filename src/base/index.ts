@@ -45,6 +45,7 @@ export {
   type RequestCount,
   type ServerFigures,
   type StageCount,
+  type StepSpans,
   meters,
 } from './meters.ts'
 export { Turns, turn } from './turns.ts'

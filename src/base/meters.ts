@@ -62,6 +62,31 @@ export interface StageCount {
   readonly ms: number
 }
 
+/** An attempt of a step of a durable run. */
+interface StepAttempt {
+  /** The name of its definition. */
+  readonly run: string
+  /** Of the run. */
+  readonly key: string
+  readonly step: string
+  readonly attempt: number
+}
+
+/** Makes spans of steps. */
+export interface StepSpans {
+  /** The headers of the trace that a run begins in. */
+  current(): object | undefined
+  /** @param trace What `current` has returned when the run was started, here or elsewhere. */
+  begin(
+    attempt: StepAttempt,
+    trace: object | undefined,
+  ): {
+    within<Result>(body: () => Result): Result
+    /** @param failed Absent: it has succeeded. */
+    end(failed?: { readonly error: unknown }): void
+  }
+}
+
 export const meters: {
   /** A request begins; `route` is the pattern that fits it. Sets what it has of it. */
   request: ((request: Counted, route: string | undefined) => void) | undefined
@@ -71,6 +96,8 @@ export const meters: {
   batchEnded: (() => void) | undefined
   /** A task has ended that is part of a trace. */
   task: ((zone: string, name: string, ms: number, traceId: string, spanId: string) => void) | undefined
+  /** Set by corespun/telemetry. */
+  steps: StepSpans | undefined
   /** A call names a tenant, whose hash has these halves; mostly another one than the last call. */
   tenant: ((tenant: string, low: number, high: number) => void) | undefined
   /** A metric of corespun/napa: 0 a number, 1 a rate, 2 percentiles; and what it belongs to. */
@@ -92,6 +119,7 @@ export const meters: {
   isInBatch: false,
   batchEnded: undefined,
   task: undefined,
+  steps: undefined,
   tenant: undefined,
   napa: undefined,
   stages: undefined,

@@ -10,7 +10,7 @@ import { HELP, readArguments, usage } from './arguments.ts'
 import { type CliCodes, CliError, ExitCode } from './errors.ts'
 import { type CommandContext, run } from './run/run.ts'
 
-const COMMANDS = ['run', 'serve', 'host', 'fleet', 'jobs', 'top', 'stacks', 'profile']
+const COMMANDS = ['run', 'serve', 'host', 'fleet', 'jobs', 'runs', 'top', 'stacks', 'profile']
 
 /**
  * Run one command.
@@ -81,12 +81,9 @@ async function dispatched(words: readonly string[], context: CommandContext): Pr
       }
       return (await import('./fleet/show.ts')).showFleet(words, context)
     }
-    case 'jobs': {
-      const { readJobsArguments } = await import('./jobs/jobs-arguments.ts')
-      const words = readJobsArguments(rest)
-      if (words === HELP) return print(context, (await help()).JOBS_HELP)
-      return (await import('./jobs/jobs.ts')).jobs(words, context)
-    }
+    case 'jobs':
+    case 'runs':
+      return name === 'jobs' ? ofJobs(rest, context) : ofRuns(rest, context)
     case 'profile': {
       const { profile, readProfileArguments } = await import('./observe/profile.ts')
       const words = readProfileArguments(rest)
@@ -119,6 +116,20 @@ async function dispatched(words: readonly string[], context: CommandContext): Pr
   }
 }
 
+async function ofJobs(rest: readonly string[], context: CommandContext): Promise<number> {
+  const { readJobsArguments } = await import('./jobs/jobs-arguments.ts')
+  const words = readJobsArguments(rest)
+  if (words === HELP) return print(context, (await help()).JOBS_HELP)
+  return (await import('./jobs/jobs.ts')).jobs(words, context)
+}
+
+async function ofRuns(rest: readonly string[], context: CommandContext): Promise<number> {
+  const { readRunsArguments } = await import('./runs/runs-arguments.ts')
+  const words = readRunsArguments(rest)
+  if (words === HELP) return print(context, (await help()).RUNS_HELP)
+  return (await import('./runs/runs.ts')).runs(words, context)
+}
+
 function unknown(name: string): CliError {
   const near = nearestOf(name, COMMANDS)
   const all = `expected ${COMMANDS.slice(0, -1).join(', ')} or ${COMMANDS.at(-1)}`
@@ -136,6 +147,7 @@ async function helpOf(name = ''): Promise<string> {
     ['host', all.HOST_HELP],
     ['fleet', all.FLEET_HELP],
     ['jobs', all.JOBS_HELP],
+    ['runs', all.RUNS_HELP],
     ['top', all.TOP_HELP],
     ['stacks', all.STACKS_HELP],
     ['profile', all.PROFILE_HELP],

@@ -1,6 +1,8 @@
 /**
  * What `corespun --help` and `corespun run --help` print: the manual that is always at hand.
  * Whoever changes a flag, an exit code or a record changes it here too.
+ *
+ * Over 400 lines: texts, one for each command.
  */
 
 /** Of commands that look at servers. */
@@ -21,6 +23,7 @@ Commands:
   host <module>                    run jobs of a file, or offer a module to other machines over NATS
   fleet                            hosts and queues of jobs, live in a terminal
   jobs <engine>                    durable jobs: listed, run anew, forgotten, paused
+  runs <engine>                    durable runs: their steps, signals, cancelled, run anew, copied
   top [pid|name]                   what a running process does: workers, queues, routes, jobs, live
   stacks <pid|name>                what every thread of a running process does now
   profile <pid|name>               where its threads spend their CPU time, or what they allocate
@@ -305,6 +308,53 @@ Examples:
   corespun jobs sqlite:work.db dead bills
   corespun jobs sqlite:work.db retry bills invoice-17 invoice-18
   corespun jobs nats://127.0.0.1:4222 list bills --state running --json | jq -r .key
+`
+
+export const RUNS_HELP = `corespun runs: durable runs, listed, shown, signalled, cancelled, run anew, copied
+
+Usage: corespun runs <engine> [verb] [name] [keys] [options]
+
+  engine    sqlite:work.db, postgres://user@host/database, nats://a,b,c or tls://a,b,c
+  name      of the definition: the first argument of durable()
+
+Verbs:
+  (none)                 each definition, and how many of its runs have not ended
+  list <name>            its runs, or those of --state
+  show <name> <key>      one run: its state, its result or error, and each step with its key
+  signal <name> <key> <signal> [json]
+                         send it a signal, with a value that is written as JSON
+  cancel <name> <keys>   interrupt runs: their finalizers run; --now: end them without
+  retry <name> <keys>    run those again that have failed, from the step that has failed, or those that wait
+                         for code that fits; --from: drop what was recorded from that step on
+  fork <name> <key> --from <step>
+                         start a copy that goes on at the step; prints its key
+  forget <name> <keys>   delete what is kept of runs that have ended, so that their keys are free
+
+Options:
+      --state <name>     of list: running, waiting, diverged, cancelling, done, failed or cancelled
+      --limit <n>        of list: most runs; default: 100
+      --from <step>      of retry and fork: the key of a step as show prints it, such as charge#1
+      --as <key>         of fork: the key of the copy; default: a random UUID
+      --now              of cancel
+      --json             one document of JSON in each line
+      --schema <name>    of Postgres; default: corespun
+${ACCESS}
+  -h, --help             this text
+
+Nothing is run here: the processes that offer the definition do it.
+
+Exit codes:
+    0  done
+    1  a key has no run, or one in another state
+    2  wrong arguments, no server, a file that cannot be used
+  130  ended by SIGINT, 143 by SIGTERM
+
+Examples:
+  corespun runs sqlite:work.db
+  corespun runs sqlite:work.db list checkout --state failed
+  corespun runs sqlite:work.db show checkout order-17
+  corespun runs sqlite:work.db signal checkout order-17 approved true
+  corespun runs sqlite:work.db retry checkout order-17 --from invoice#1
 `
 
 export const TOP_HELP = `corespun top: what a running process does, drawn anew each second

@@ -2,13 +2,14 @@
  * Where in a run the code is that asks for something: which fiber, and how often it has asked for it.
  *
  * A fiber's path is made of the numbers of forks, counted by the fiber that forks, so it does not depend on
- * which of several fibers is faster. Each fiber has its own counts.
+ * which of several fibers is faster. Each fiber has its own counts. A branch has a path by its name instead.
  */
-import { type Fiber, FiberLocal, type Schedule } from '../fiber/index.ts'
+import { type Fiber, FiberLocal, type Operation, type Schedule } from '../fiber/index.ts'
 import { SUPERVISOR, runningFiber } from '../fiber/internal.ts'
 import type { AnyZone } from '../zone/index.ts'
 import { RunError, type RunFacts } from './errors.ts'
-import { childPath, keyOf } from './keys.ts'
+import { branchPath, childPath, keyOf } from './keys.ts'
+import type { Children } from './room.ts'
 
 /** A step, as a run performs it. */
 export interface StepCall {
@@ -28,7 +29,8 @@ export interface SignalCall {
 /** A run, as its code sees it. What is interrupted resolves. */
 export interface Asking {
   readonly facts: RunFacts
-  readonly id: string
+  /** What its ids and random numbers follow from. */
+  readonly seed: string
   /** Why this process does not have the run any more; `undefined`: it has. */
   readonly leftReason: string | undefined
   /** Aborted when this process does not have the run any more. */
@@ -37,6 +39,15 @@ export interface Asking {
   pause(what: Asked, ms: number, interrupted: AbortSignal): Promise<unknown>
   signal(what: Asked, call: SignalCall, interrupted: AbortSignal): Promise<unknown>
   now(what: Asked, interrupted: AbortSignal): Promise<unknown>
+  /** Begins anew with the input, and does not resolve. */
+  checkpoint(what: Asked, input: Uint8Array, interrupted: AbortSignal): Promise<unknown>
+  /** Whether the code was changed behind where the run is. */
+  isPast(what: Asked): boolean
+  patched(what: Asked, interrupted: AbortSignal): Promise<unknown>
+  /** Shows what the function returns, from now on. */
+  expose(see: () => unknown): void
+  /** The runs of a definition, for who starts one of them. */
+  children(name: string): Promise<Children>
 }
 
 /** Something that the code of a run asks for. */
@@ -52,11 +63,15 @@ interface Position {
   readonly path: string
   readonly counts: Map<string, number>
   forks: number
+  /** Of the fiber that has forked this one, until this one has asked for something. */
+  parent: Position | undefined
 }
 
 const POSITION = new FiberLocal<Position | undefined>(undefined)
 
-const positionAt = (run: Asking, path: string): Position => ({ run, path, counts: new Map(), forks: 0 })
+const positionAt = (run: Asking, path: string, parent?: Position): Position => {
+  return { run, path, counts: new Map(), forks: 0, parent }
+}
 
 /** The fiber is the first of a run; those that it forks, and they fork, belong to it. */
 export function enter(run: Asking, fiber: Fiber): void {
@@ -69,7 +84,8 @@ export function enter(run: Asking, fiber: Fiber): void {
 function forked(fiber: object): void {
   const parent = POSITION.get(fiber as Fiber)
   if (parent === undefined) return
-  POSITION.set(positionAt(parent.run, childPath(parent.path, parent.forks++)), fiber as Fiber)
+  const path = childPath(parent.path, parent.forks++)
+  POSITION.set(positionAt(parent.run, path, parent), fiber as Fiber)
 }
 
 /**
@@ -77,14 +93,47 @@ function forked(fiber: object): void {
  * @throws {RunError} `RUN_REQUIRED` outside of a run; `RUN_LEFT` in what still ends of one.
  */
 export function asked(call: string, name: string): Asked {
+  const position = here(call)
+  const { run, path } = position
+  position.parent = undefined
+  const occurrence = counted(position, name)
+  return { run, path, name, key: keyOf(path, name, occurrence) }
+}
+
+/** Where the running fiber is. */
+function here(call: string): Position {
   const fiber = runningFiber()
   const position = fiber === undefined ? undefined : POSITION.get(fiber)
   if (position === undefined) throw new RunError('RUN_REQUIRED', { call })
-  const { run, path, counts } = position
-  checkHeld(run)
+  checkHeld(position.run)
+  return position
+}
+
+/** Which time that is. */
+function counted({ counts }: Position, name: string): number {
   const occurrence = (counts.get(name) ?? 0) + 1
   counts.set(name, occurrence)
-  return { run, path, name, key: keyOf(path, name, occurrence) }
+  return occurrence
+}
+
+/**
+ * What the body asks for has a path by the name of the branch, and by that of the fiber that has forked this
+ * one, if it has asked for nothing yet: so it does not matter which of its forks it is.
+ */
+export function* inBranch<Value, Failure>(
+  name: string,
+  body: Operation<Value, Failure>,
+): Operation<Value, Failure> {
+  const position = here('branch()')
+  const of = position.parent ?? position
+  position.parent = undefined
+  const fiber = runningFiber() as Fiber
+  POSITION.set(positionAt(of.run, branchPath(of.path, name, counted(of, `${name}:`))), fiber)
+  try {
+    return yield* body
+  } finally {
+    POSITION.set(position, fiber)
+  }
 }
 
 /** @throws {RunError} `RUN_LEFT` when this process does not have the run any more. */

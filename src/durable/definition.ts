@@ -3,7 +3,9 @@
  *
  * It is data: nothing is registered anywhere, so a module may define runs that another one offers.
  */
+import type { Arrow, Kind } from '../arrow/index.ts'
 import type { Operation } from '../fiber/index.ts'
+import { bodyOf, isArrow } from './arrow.ts'
 import { wrong } from './errors.ts'
 
 /** The definition of runs. {@link durable} makes it. */
@@ -35,9 +37,24 @@ export interface Durable<out Name extends string = string, in Input = never, out
 export function durable<const Name extends string, Value, Input = undefined>(
   name: Name,
   body: (input: Input) => Operation<Value, unknown>,
-): Durable<Name, Input, Value> {
+): Durable<Name, Input, Value>
+/**
+ * Define runs of an [arrow](arrows.md): each of its named stages is a step, and what has no name is computed
+ * again after a crash. Named stages follow each other by `andThen`: a name inside of another operation is
+ * refused.
+ * @throws {RunError} `RUN_ARGUMENT`.
+ */
+export function durable<const Name extends string, Input, Value, Failure, K extends Kind>(
+  name: Name,
+  arrow: Arrow<Input, Value, Failure, K>,
+): Durable<Name, Input, Value>
+export function durable(
+  name: string,
+  body: ((input: never) => Operation<unknown, unknown>) | Arrow<never, unknown, unknown>,
+): Durable {
   if (typeof name !== 'string' || !/^[\w-]{1,40}$/.test(name))
     throw wrong('durable(): the name', 'a name of 1 to 40 letters, digits, _ and -', name)
-  if (typeof body !== 'function') throw wrong('durable(): the body', 'a generator function', body)
+  if (isArrow(body)) return Object.freeze({ name, body: bodyOf(body) })
+  if (typeof body !== 'function') throw wrong('durable(): the body', 'a generator function or an arrow', body)
   return Object.freeze({ name, body })
 }

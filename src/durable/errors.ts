@@ -41,6 +41,12 @@ export interface RunCodes {
   RUN_UNREADABLE: RunFacts & { readonly record: string; readonly reason: string }
   /** An attempt of a step has taken longer than its `timeoutMs`. */
   RUN_STEP_TIMEOUT: { readonly step: string; readonly timeoutMs: number }
+  /** The run cannot be run again, or copied. */
+  RUN_NOT_AGAIN: RunFacts & { readonly reason: string }
+  /** The key that a run chose for one that it starts is that of a run which it has not started. */
+  RUN_TAKEN: RunFacts
+  /** With `check`: the function of the run does something else when it is called again with its journal. */
+  RUN_DIFFERS: RunFacts & { readonly second: string }
   /** A value is larger than the engine accepts. */
   RUN_TOO_LARGE: { readonly what: string; readonly bytes: number; readonly bytesMax: number }
   /** This process does not have the run any more: it is cancelled, another process has it, or it waits. */
@@ -62,8 +68,14 @@ const SENTENCES: Sentences<RunCodes> = {
   RUN_TIMEOUT: (f) =>
     `${runOf(f)} had not ended after ${f.timeoutMs} ms; it goes on: call result() again, or look at state()`,
   RUN_DIVERGED: (f) =>
-    `${runOf(f)} asks for ${f.asked} where its journal has ${f.recorded}: its code has changed; ` +
-    'it waits, and goes on when a process offers code that fits its journal',
+    `${runOf(f)} asks for ${f.asked} where its journal has ${f.recorded}: its code has changed; it waits ` +
+    'until a process offers code that fits its journal, or run.again({ from }) drops what does not fit',
+  RUN_NOT_AGAIN: (f) => `${runOf(f)} cannot be run again so: ${f.reason}`,
+  RUN_DIFFERS: (f) =>
+    `${runOf(f)}, called a second time with what it has recorded, ${f.second}: what may differ is a step, ` +
+    'or now(), random() and id()',
+  RUN_TAKEN: (f) =>
+    `${runOf(f)} exists, and was not started by the run that calls child(); choose another key, or pass none`,
   RUN_UNREADABLE: (f) =>
     `the record ${f.record} of ${runOf(f)} cannot be read: ${f.reason}; it waits: register the class, ` +
     'update corespun, or end the run with cancel({ now: true })',

@@ -11,7 +11,17 @@ import { rowsOfPart } from '../base/part.test.support.ts'
 import { Schedule, addFinalizer, all, race } from '../fiber/index.ts'
 import { seeds } from '../base/index.ts'
 import { hasCode, simulated } from '../fleet/internal.ts'
-import { type Durable, RunError, type Runs, durable, pause, signal, step } from './index.ts'
+import {
+  type Durable,
+  RunError,
+  type Runs,
+  checkpoint,
+  child,
+  durable,
+  pause,
+  signal,
+  step,
+} from './index.ts'
 import { hasEnded, headsName, journalName, readHead, readRecord } from './records.ts'
 import { Runs as AllRuns } from './runs.ts'
 
@@ -29,6 +39,10 @@ class World extends Simulation {
   readonly ends = new Map<string, string[]>()
   readonly #recorded = new Set<string>()
   readonly #alive = new Map<string, () => void>()
+  readonly part = durable('part', function* (input: string) {
+    yield* pause(100)
+    return input.slice(0, -1)
+  })
   isQuiet = false
   deaths = 0
 
@@ -66,17 +80,23 @@ class World extends Simulation {
   definition(): Durable<'order', string, string[]> {
     const effect = (name: string) =>
       step(name, ({ key }) => this.effect(key, name), [], { retry: Schedule.spaced(20) })
+    const { part } = this
     return durable('order', function* (input: string) {
       // One that has left its process undoes nothing.
       addFinalizer(function* ({ kind }) {
         if (kind === 'interruption') yield* effect('undo')
       })
+      if (!input.endsWith('!')) {
+        yield* effect('zero')
+        yield* checkpoint(`${input}!`)
+      }
       const first = yield* effect('first')
       const pair = yield* all([effect('left'), effect('right')])
       yield* pause(200)
+      const started = yield* child(part, input)
       const winner = yield* race([effect('won'), pause(1_000_000)])
       const letter = yield* signal<string>('letter')
-      return [input, first, ...pair, String(winner), letter, yield* effect('last')]
+      return [started, first, ...pair, String(winner), letter, yield* effect('last')]
     })
   }
 
@@ -92,7 +112,7 @@ class World extends Simulation {
     this.clock.after(this.random() * 1500, die)
     if (this.random() < 0.3) this.#cut(name)
     try {
-      await AllRuns.open(engine, [this.definition()], SETTINGS, { nowMs: () => this.nowMs })
+      await AllRuns.open(engine, [this.definition(), this.part], SETTINGS, { nowMs: () => this.nowMs })
     } catch (error) {
       assert.ok(hasCode(error, 'FLEET_CLOSED'), String(error))
     }

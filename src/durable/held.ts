@@ -21,22 +21,13 @@
  *
  * Over 400 lines: one class, whose methods are the ways of one run and share its journal, head and lease.
  */
-import {
-  type Exit,
-  type Failed,
-  type Fiber,
-  type Operation,
-  type ScheduleDriver,
-  currentFiber,
-} from '../fiber/index.ts'
+import { meters } from '../base/index.ts'
+import { type Exit, type Failed, type Fiber, type ScheduleDriver, currentFiber } from '../fiber/index.ts'
 import { forkAsked, troublesIn, thrownBy } from '../fiber/internal.ts'
 import {
-  type Engine,
   type Entry,
-  type KeyValue,
   type Lease,
   NonRetryableError,
-  type Queue,
   certainly,
   errorFrame,
   hasCode,
@@ -44,8 +35,10 @@ import {
 } from '../fleet/internal.ts'
 import { decode, encode } from '../transport/index.ts'
 import { type Outcome, attempted } from './attempt.ts'
+import { checkRepeats } from './check.ts'
 import { type Asked, type Asking, type SignalCall, type StepCall, enter } from './context.ts'
 import { RunError, type RunFacts, readable } from './errors.ts'
+import { Exposed } from './exposed.ts'
 import { aborted, orAborted } from './interrupts.ts'
 import { Journal } from './journal.ts'
 import {
@@ -54,28 +47,16 @@ import {
   type RunStatus,
   type Signal,
   hasEnded,
+  inputBeside,
+  journalIn,
   readBox,
   readHead,
   writeBox,
   writeHead,
 } from './records.ts'
 import { Replay, Turns } from './replay.ts'
+import type { Children, OwnRoom } from './room.ts'
 import { Waits } from './waits.ts'
-
-/** What the runs of a definition have in common in this process. */
-export interface Room {
-  readonly engine: Engine
-  readonly name: string
-  readonly body: (input: never) => Operation<unknown, unknown>
-  readonly queue: Queue
-  readonly heads: KeyValue
-  readonly journals: KeyValue
-  readonly boxes: KeyValue
-  readonly leaseMs: number
-  readonly idleMs: number
-  /** By the clock on the wall, in ms since 1970. */
-  readonly nowMs: () => number
-}
 
 /** How often a lease is extended in its span. */
 const EXTENSIONS = 3
@@ -85,13 +66,14 @@ const AGAIN_MS_MAX = 86_400_000
 const AGAIN_MS = 250
 const DIVERGED_MS_MAX = 300_000
 
-type Leaving = 'lost' | 'ended' | 'diverged' | 'waiting' | 'closed'
+type Leaving = 'lost' | 'ended' | 'diverged' | 'waiting' | 'closed' | 'anew'
 const REASONS: Readonly<Record<Leaving, string>> = {
   lost: 'another process has it, or its journal cannot be written',
   ended: 'it has ended',
   diverged: 'its code does not fit its journal',
   waiting: 'it waits for long',
   closed: 'its runs were closed',
+  anew: 'its journal begins anew',
 }
 const NOTHING = new Uint8Array()
 
@@ -106,7 +88,7 @@ const isForLater = (error: unknown): boolean =>
 
 export class HeldRun implements Asking {
   readonly facts: RunFacts
-  readonly #room: Room
+  readonly #room: OwnRoom
   #lease: Lease
   readonly #lentMs: number
   #head!: Head
@@ -131,18 +113,19 @@ export class HeldRun implements Asking {
   #active = 0
   #endExtending = (): void => {}
   #endResting = (): void => {}
+  #exposed: Exposed | undefined
   #isLooking = false
   #looksAgain = false
 
-  constructor(room: Room, lease: Lease) {
+  constructor(room: OwnRoom, lease: Lease) {
     this.#room = room
     this.#lease = lease
     this.#lentMs = room.engine.clock.nowMs()
     this.facts = { name: room.name, key: lease.id }
   }
 
-  get id(): string {
-    return this.#head.id
+  get seed(): string {
+    return this.#head.seed ?? this.#head.id
   }
 
   get leftReason(): string | undefined {
@@ -226,11 +209,16 @@ export class HeldRun implements Asking {
       this.#lease.again(Math.min(leftMs, AGAIN_MS_MAX))
       return false
     }
-    if (status !== 'running') await this.#write({ status: 'running', frame: undefined, dueMs: 0, awaits: [] })
+    const { before } = this.#head
+    const running = { status: 'running', frame: undefined, dueMs: 0, awaits: [], before: undefined } as const
     const goesOn = (): boolean => !this.#isAbandoned
     const lost = (): void => this.#leave('lost')
-    const of = { engine, values: journals, id: this.id, run: this.facts, sinceMs: this.#lentMs }
-    this.#journal = new Journal({ ...of, goesOn, lost })
+    const of = { engine, values: journals, run: this.facts, sinceMs: this.#lentMs, goesOn, lost }
+    if (before !== undefined) await new Journal({ ...of, id: before }).remove()
+    if (status !== 'running' || before !== undefined) await this.#write(running)
+    const isNamed = async (): Promise<boolean> => this.#isSame(await this.#certainly(() => this.#found()))
+    const sureMs = this.#room.leaseMs / 2
+    this.#journal = new Journal({ ...of, id: journalIn(this.#head), sureMs, isNamed })
     const entries = await this.#journal.read()
     if (this.#lease.attempt > 1 || entries.length > 0)
       await this.#journal.append({ kind: 'held', key: '', atMs: nowMs() })
@@ -253,16 +241,29 @@ export class HeldRun implements Asking {
     return readable(this.facts, 'signals', () => readBox(entry?.bytes))
   }
 
+  /** The head that is kept. */
+  async #found(): Promise<Head | undefined> {
+    const entry = await this.#room.heads.get(this.facts.key)
+    return entry?.bytes && readHead(entry.bytes)
+  }
+
+  /** Whether it is the head of this run, with the journal that is written here. */
+  #isSame(found: Head | undefined): found is Head {
+    return found !== undefined && journalIn(found) === journalIn(this.#head)
+  }
+
   /** The head; of one whose starter has died before it was written, as its item has it. */
   async #headEntry(): Promise<{ readonly bytes: Uint8Array; readonly revision: number }> {
     const { heads } = this.#room
     const { id: key, bytes } = this.#lease
+    const { over = 0 } = readable(this.facts, key, () => readHead(bytes))
     return this.#certainly(async () => {
       for (;;) {
         const found = await heads.get(key)
-        if (found?.bytes !== undefined) return { bytes: found.bytes, revision: found.revision }
+        if (found?.bytes !== undefined && found.revision !== over)
+          return { bytes: found.bytes, revision: found.revision }
         try {
-          return { bytes, revision: await heads.put(key, bytes, { revision: 0 }) }
+          return { bytes, revision: await heads.put(key, bytes, { revision: found?.revision ?? 0 }) }
         } catch (error) {
           if (!hasCode(error, 'FLEET_CONFLICT')) throw error // its starter has written it
         }
@@ -299,15 +300,16 @@ export class HeldRun implements Asking {
   #isCancelledIn(found: Entry | undefined): boolean {
     const { status, cancelMs: before } = this.#head
     if (found?.bytes === undefined || before !== undefined) return false
-    const { cancelMs, status: isNow } = readHead(found.bytes)
-    if (cancelMs === undefined || isNow !== status) return false
+    const head = readHead(found.bytes)
+    const { cancelMs, status: isNow } = head
+    if (cancelMs === undefined || isNow !== status || !this.#isSame(head)) return false
     this.#head = { ...this.#head, cancelMs }
     return true
   }
 
   async #live(): Promise<void> {
     const { input, id } = this.#head
-    const found = this.#read(id, input ?? NOTHING)
+    const found = this.#read(id, input)
     if (found === undefined) return this.#diverged()
     const { body } = this.#room
     const fiber = forkAsked(() => {
@@ -331,7 +333,7 @@ export class HeldRun implements Asking {
         await this.#wait()
         break
       default:
-        this.#lease.again(this.#leaving === 'closed' ? 0 : AGAIN_MS)
+        this.#lease.again(this.#leaving === 'lost' ? AGAIN_MS : 0)
     }
   }
 
@@ -339,6 +341,7 @@ export class HeldRun implements Asking {
     if (this.#leaving !== undefined) return
     this.#leaving = leaving
     this.#why = why
+    this.#exposed?.end()
     this.#replay?.close()
     this.#leaves.abort()
     const fiber = this.#fiber
@@ -359,9 +362,11 @@ export class HeldRun implements Asking {
     } catch (error) {
       return this.#diverge(error as RunError)
     }
-    const [status, frame] = this.#endOf(exit)
+    const [status, frame] = await this.#checked(this.#endOf(exit))
+    await this.#exposed?.write()
     try {
-      const end = { status, frame, input: undefined, endedMs: this.#room.nowMs(), dueMs: 0, awaits: [] }
+      const input = inputBeside(this.#head, frame, this.#room.engine.messageBytesMax)
+      const end = { status, frame, input, endedMs: this.#room.nowMs(), dueMs: 0, awaits: [] }
       await this.#write(end)
       this.#leave('ended')
     } catch (error) {
@@ -369,6 +374,23 @@ export class HeldRun implements Asking {
       // Cancelled meanwhile, or ended by whoever has it now.
       await this.#look()
       this.#leave('lost')
+    }
+  }
+
+  /** In development: whether it does the same again. */
+  async #checked(end: [RunStatus, Uint8Array]): Promise<[RunStatus, Uint8Array]> {
+    const [status, frame] = end
+    const { body, check, engine, journals: values } = this.#room
+    if (!check || status !== 'done') return end
+    const of = { engine, values, id: journalIn(this.#head), run: this.facts, sinceMs: 0 }
+    const input: unknown = this.#head.input && decode(this.#head.input)
+    try {
+      const entries = await new Journal({ ...of, goesOn: () => !this.#isAbandoned, lost: () => {} }).read()
+      await checkRepeats(body, { run: this.facts, seed: this.seed, input, entries, frame })
+      return end
+    } catch (error) {
+      if (!(error instanceof RunError) || error.code !== 'RUN_DIFFERS') throw error
+      return ['failed', this.#errorFrame(error, 'the error of the run')]
     }
   }
 
@@ -407,7 +429,9 @@ export class HeldRun implements Asking {
 
   /** The item is done: it has ended. */
   async #drop(): Promise<false> {
-    const { boxes } = this.#room
+    const { boxes, report } = this.#room
+    const { parent, id } = this.#head
+    if (parent !== undefined) await report(parent, id)
     await this.#certainly(() => boxes.delete(this.facts.key))
     await this.#certainly(() => this.#lease.done())
     return false
@@ -434,6 +458,7 @@ export class HeldRun implements Asking {
    */
   async #wait(): Promise<void> {
     const { dueMs, awaits } = this.#why as Pick<Head, 'dueMs' | 'awaits'>
+    await this.#exposed?.write()
     await this.#write({ status: 'waiting', dueMs, awaits })
     const box = await this.#box()
     const isToEnd = this.#head.cancelMs !== undefined && !this.#isCancelled
@@ -457,11 +482,9 @@ export class HeldRun implements Asking {
   }
 
   async #look(): Promise<void> {
-    const { heads, boxes } = this.#room
-    const { key } = this.facts
-    const [head, box] = await Promise.all([heads.get(key), boxes.get(key)])
-    const found = head?.bytes && readHead(head.bytes)
+    const [found, box] = await Promise.all([this.#found(), this.#room.boxes.get(this.facts.key)])
     if (found === undefined || hasEnded(found)) return this.#leave('ended')
+    if (!this.#isSame(found)) return this.#leave('lost')
     if (found.cancelMs !== undefined) void this.#cancel()
     this.#waits.receive(this.#signalsIn(box))
   }
@@ -571,6 +594,7 @@ export class HeldRun implements Asking {
 
   async #resumed(entry: JournalEntry, interrupted: AbortSignal): Promise<unknown> {
     if (this.#leaving !== undefined) return aborted(interrupted)
+    this.#shown()
     return this.#outcome(entry, interrupted)
   }
 
@@ -592,11 +616,11 @@ export class HeldRun implements Asking {
       const dueMs = failures.at(-1)?.dueMs ?? 0
       if (dueMs > 0) await this.#waits.wait(dueMs, undefined, interrupted)
       if (interrupted.aborted) return undefined
-      const about = { key: `${this.facts.name}/${this.id}/${key}`, attempt: failures.length + 1 }
+      const about = { key: `${this.facts.name}/${this.#head.id}/${key}`, attempt: failures.length + 1 }
       // Until its end is kept: a process that closes waits for both.
       const entry = await this.#busy(async (): Promise<JournalEntry | undefined> => {
         await this.#checkHeld()
-        const outcome = await attempted(call, about, of)
+        const outcome = await this.#spanned(what, about.attempt, () => attempted(call, about, of))
         if (interrupted.aborted) return undefined
         const entry = this.#entryOf(what, outcome, driver)
         await (entry.kind === 'failed' ? this.#journal.append(entry) : this.#inTurn(entry))
@@ -606,6 +630,16 @@ export class HeldRun implements Asking {
       if (entry.kind !== 'failed') return this.#resumed(entry, interrupted)
       failures.push(entry)
     }
+  }
+
+  /** With a span, if somebody makes them. */
+  async #spanned({ name: step }: Asked, attempt: number, work: () => Promise<Outcome>): Promise<Outcome> {
+    const { name: run, key } = this.facts
+    const span = meters.steps?.begin({ run, key, step, attempt }, this.#head.trace)
+    if (span === undefined) return work()
+    const outcome = await span.within(work)
+    span.end('error' in outcome ? outcome : undefined)
+    return outcome
   }
 
   /**
@@ -656,6 +690,9 @@ export class HeldRun implements Asking {
     return this.#asked(what, interrupted, async () => {
       const { key } = what
       const dueMs = timeoutMs === undefined ? Infinity : this.#due(key, timeoutMs)
+      // What is waited for is to be seen.
+      if (timeoutMs === undefined && !this.#waits.has(name) && !this.#replay.hasBegun(key))
+        this.#note({ kind: 'begun', key, atMs: this.#room.nowMs() })
       const found = await this.#waits.wait(dueMs, name, interrupted)
       if (interrupted.aborted) {
         if (found !== undefined) this.#waits.putBack(found)
@@ -664,7 +701,8 @@ export class HeldRun implements Asking {
       const atMs = this.#room.nowMs()
       if (found === undefined) return this.#record({ kind: 'done', key, atMs }, interrupted)
       const { frame, id: signal } = found
-      const value = await this.#record({ kind: 'done', key, atMs, frame, signal }, interrupted)
+      const sent = what.name === `signal(${name})` ? {} : { sent: name }
+      const value = await this.#record({ kind: 'done', key, atMs, frame, signal, ...sent }, interrupted)
       this.#received.add(signal)
       if (this.#leaving === undefined) void this.#forget()
       return value
@@ -673,17 +711,77 @@ export class HeldRun implements Asking {
 
   /** Signals that are recorded need not wait any more. What is not done now is done with the next one. */
   async #forget(): Promise<void> {
-    const { boxes } = this.#room
-    const { key } = this.facts
     try {
-      const box = await boxes.get(key)
-      if (box === undefined) return
-      const left = this.#signalsIn(box).filter(({ id }) => !this.#received.has(id))
-      if (left.length === 0) await boxes.delete(key, box.revision)
-      else await boxes.put(key, writeBox(left), { revision: box.revision })
+      await this.#takeOut()
     } catch (error) {
       if (!isForLater(error)) throw error
     }
+  }
+
+  /** @throws {FleetError} `FLEET_CONFLICT` when another is sent meanwhile. */
+  async #takeOut(): Promise<void> {
+    const { boxes } = this.#room
+    const { key } = this.facts
+    const box = await boxes.get(key)
+    const kept = this.#signalsIn(box)
+    const left = kept.filter(({ id }) => !this.#received.has(id))
+    if (box === undefined || left.length === kept.length) return
+    if (left.length === 0) await boxes.delete(key, box.revision)
+    else await boxes.put(key, writeBox(left), { revision: box.revision })
+  }
+
+  checkpoint(what: Asked, frame: Uint8Array, interrupted: AbortSignal): Promise<unknown> {
+    this.#journal.checkSize('the input of checkpoint()', frame)
+    return this.#asked(what, interrupted, () =>
+      this.#busy(async () => {
+        // One that is cancelled does not begin again.
+        if (this.#isCancelled) return aborted(interrupted)
+        // The new journal does not have what was received.
+        await this.#certainly(async () => {
+          for (let isOut = false; !isOut;)
+            isOut = await this.#takeOut().then(
+              () => true,
+              (error: unknown) => {
+                if (!hasCode(error, 'FLEET_CONFLICT')) throw error
+                return false
+              },
+            )
+        })
+        const fresh = { id: crypto.randomUUID(), seed: undefined, journal: undefined }
+        await this.#write({ ...fresh, input: frame, before: journalIn(this.#head) })
+        this.#leave('anew')
+        return aborted(interrupted)
+      }, interrupted),
+    )
+  }
+
+  /** Whether the run was further when its code was changed. */
+  isPast(what: Asked): boolean {
+    return this.#replay.isPast(what)
+  }
+
+  patched(what: Asked, interrupted: AbortSignal): Promise<unknown> {
+    return this.#asked(what, interrupted, () => {
+      const atMs = this.#room.nowMs()
+      return this.#record({ kind: 'done', key: what.key, atMs, frame: encode(true) }, interrupted)
+    })
+  }
+
+  expose(see: () => unknown): void {
+    const { engine, exposed } = this.#room
+    this.#exposed?.end()
+    this.#exposed = new Exposed(engine, exposed, this.facts.key, see)
+    // What it shows before that is what it has shown already.
+    void orAborted(this.#replay.over, this.whenLeft).then(() => this.#shown())
+  }
+
+  /** Something that is shown may have changed. */
+  #shown(): void {
+    if (this.#leaving === undefined) this.#exposed?.changed()
+  }
+
+  children(name: string): Promise<Children> {
+    return this.#room.children(name)
   }
 
   now(what: Asked, interrupted: AbortSignal): Promise<unknown> {

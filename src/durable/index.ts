@@ -9,7 +9,22 @@
  */
 export { type Durable, durable } from './definition.ts'
 export { RunError, type RunCodes, type RunFacts } from './errors.ts'
-export { type StepInfo, type StepOptions, id, now, pause, random, signal, step } from './operations.ts'
+export { child } from './child.ts'
+export {
+  type Duration,
+  type StepInfo,
+  type StepOptions,
+  branch,
+  checkpoint,
+  expose,
+  id,
+  now,
+  patched,
+  pause,
+  random,
+  signal,
+  step,
+} from './operations.ts'
 export type { Run, RunInfo, RunState, RunStep } from './run.ts'
 export type { RunStatus } from './records.ts'
 export { type RunPage, type Runs, type RunsOptions, runs } from './runs.ts'

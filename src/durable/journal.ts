@@ -3,7 +3,9 @@
  *
  * One write is under way at a time, and what is appended meanwhile is in the next record, so the journal has
  * no gaps, and steps that end at once share a write. That the number must be free is the fence: who has
- * lost the run finds a record of its next holder there, and can write nothing any more.
+ * lost the run finds a record of its next holder there, and can write nothing any more. A journal that the
+ * head does not name any more is deleted, so who has not written for a while looks behind its write whether
+ * the head names it: otherwise what it has written does not count.
  */
 import { type Engine, type KeyValue, certainly, hasCode } from '../fleet/internal.ts'
 import { RunError, type RunFacts, readable } from './errors.ts'
@@ -24,7 +26,7 @@ interface Waiting {
 interface JournalOf {
   readonly engine: Pick<Engine, 'clock' | 'messageBytesMax'>
   readonly values: KeyValue
-  /** The id of the run. */
+  /** The name of the journal: that of the head. */
   readonly id: string
   readonly run: RunFacts
   /** Since when this process has the run, by the engine's clock. */
@@ -33,6 +35,10 @@ interface JournalOf {
   readonly goesOn: () => boolean
   /** Called once, when nothing can be written any more. */
   readonly lost: (why: unknown) => void
+  /** For so long behind a write nobody else can have taken the run. Default: for good. */
+  readonly sureMs?: number
+  /** Whether the head still names this journal. */
+  readonly isNamed?: () => Promise<boolean>
 }
 
 export class Journal {
@@ -62,11 +68,6 @@ export class Journal {
     return !this.#isWriting
   }
 
-  /** The keys of the records that were read or written. */
-  get keys(): string[] {
-    return Array.from({ length: this.#next }, (_, index) => `${this.#of.id}.${index}`)
-  }
-
   /** All entries. Later ones are appended behind them. @throws {RunError} `RUN_UNREADABLE`. */
   async read(): Promise<JournalEntry[]> {
     const { engine, values, id, goesOn, run } = this.#of
@@ -80,6 +81,17 @@ export class Journal {
         entries.push(...readable(run, key, () => readRecord(bytes).entries))
         this.#next++
       }
+    }
+  }
+
+  /** Deletes all records, from the end: what dies on the way leaves what a second call finds. */
+  async remove(): Promise<void> {
+    const { engine, values, goesOn } = this.#of
+    await this.read()
+    while (this.#next > 0) {
+      const key = `${this.#of.id}.${this.#next - 1}`
+      await certainly(engine, () => values.delete(key), goesOn)
+      this.#next--
     }
   }
 
@@ -147,6 +159,11 @@ export class Journal {
       },
       goesOn,
     )
+    const isSure = engine.clock.nowMs() - this.#heldMs <= (this.#of.sureMs ?? Infinity)
+    if (!isSure && (await this.#of.isNamed?.()) === false) {
+      await certainly(engine, () => values.delete(key), goesOn)
+      throw new RunError('RUN_LEFT', { ...run, reason: 'it was run again' })
+    }
     this.#next++
     this.#heldMs = sentMs
   }

@@ -5,24 +5,62 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { ifThenElse, lift } from '../arrow/index.ts'
 import { until } from '../base/wait.test.support.ts'
-import { Schedule, fork } from '../fiber/index.ts'
+import { Schedule, all, catchAll, fork, race } from '../fiber/index.ts'
 import { type Fleet, connect } from '../fleet/index.ts'
 import type { Engine } from '../fleet/internal.ts'
-import { RunError, durable, id, now, pause, random, runs, signal, step } from './index.ts'
+import {
+  type Durable,
+  type Duration,
+  RunError,
+  branch,
+  checkpoint,
+  child,
+  durable,
+  expose,
+  id,
+  now,
+  patched,
+  pause,
+  random,
+  runs,
+  signal,
+  step,
+} from './index.ts'
 import { boxesName, headsName, journalName, readHead, writeRecord } from './records.ts'
 import { Runs } from './runs.ts'
 import { runTests } from './runs.test.support.ts'
 
 runTests('memory', (name) => connect(`memory:${name}`))
 
+const WRONG = [
+  'name',
+  'fn',
+  'args',
+  'zone',
+  'pause',
+  'time',
+  'patch',
+  'branch',
+  'expose',
+  'child',
+  'signal',
+] as const
+type Wrong = (typeof WRONG)[number]
+
 test('wrong arguments are refused by name', async () => {
-  const one = durable('one', function* (wrong: 'name' | 'fn' | 'args' | 'zone' | 'pause' | 'signal') {
+  const one: Durable<'one', Wrong, void> = durable('one', function* (wrong: Wrong) {
     if (wrong === 'name') yield* step('a/b', () => 1)
     if (wrong === 'fn') yield* step('a', 5 as never)
     if (wrong === 'args') yield* step('a', () => 1, 'x' as never)
     if (wrong === 'zone') yield* step('a', () => 1, [], { zone: {} as never })
     if (wrong === 'pause') yield* pause(-1)
+    if (wrong === 'time') yield* pause('3 weeks' as never)
+    if (wrong === 'patch') yield* patched('')
+    if (wrong === 'branch') yield* branch('a', 5 as never)
+    if (wrong === 'expose') yield* expose(5 as never)
+    if (wrong === 'child') yield* child(one as never, undefined, { key: 'x'.repeat(201) })
     yield* signal('')
   })
   for (const name of ['', 'a b', 'x'.repeat(41), 5 as never])
@@ -37,7 +75,7 @@ test('wrong arguments are refused by name', async () => {
   ])
     await assert.rejects(runs(fleet, options as never), { code: 'RUN_ARGUMENT' })
   await using work = await runs(fleet, { definitions: [one] })
-  for (const wrong of ['name', 'fn', 'args', 'zone', 'pause', 'signal'] as const)
+  for (const wrong of WRONG)
     await assert.rejects((await work.start('one', wrong)).result(), { code: 'RUN_ARGUMENT' })
   await assert.rejects(work.start('two' as never, 'fn' as never), /must be one of one; received "two"/)
   await assert.rejects(work.start('one', 'fn', { key: '' }), { code: 'RUN_ARGUMENT' })
@@ -45,8 +83,19 @@ test('wrong arguments are refused by name', async () => {
 })
 
 test('outside of a run nothing can be asked for', async () => {
-  const operations = [step('a', () => 1), pause(1), signal('a'), now(), random(), id()]
-  for (const operation of operations) await assert.rejects(fork(operation).join(), { code: 'RUN_REQUIRED' })
+  const nothing = durable('nothing', function* () {})
+  const operations = [
+    step('a', () => 1),
+    branch('a', now()),
+    pause(1),
+    signal('a'),
+    now(),
+    random(),
+    id(),
+    patched('a'),
+  ]
+  for (const operation of [...operations, checkpoint(1), expose(() => 1), child(nothing, undefined)])
+    await assert.rejects(fork(operation).join(), { code: 'RUN_REQUIRED' })
 })
 
 /** An engine that calls `see` before each operation on the journals of a definition; it may throw. */
@@ -160,4 +209,93 @@ test('a function of a schedule that throws fails the step with that', async () =
   await using fleet = await connect('memory:picky')
   await using work = await runs(fleet, { definitions: [picky] })
   await assert.rejects((await work.start('picky', undefined)).result({ timeoutMs: 20_000 }), /mine/)
+})
+
+test('a pause is as long as it is written', async () => {
+  const paused = durable('paused', function* (time: number | Duration) {
+    yield* pause(time)
+  })
+  await using fleet = await connect('memory:paused')
+  await using work = await runs(fleet, { definitions: [paused] })
+  for (const [time, ms] of [
+    [200_000, 200_000],
+    ['400000ms', 400_000],
+    ['600 s', 600_000],
+    ['2.5 min', 150_000],
+    ['1.5h', 5_400_000],
+    ['1 day', 86_400_000],
+    ['3 days', 259_200_000],
+  ] as const) {
+    const run = await work.start('paused', time)
+    await until(async () => (await run.state()).steps.length === 1)
+    const [{ at, dueAt }] = (await run.state()).steps
+    assert.equal(Number(dueAt) - Number(at), ms)
+    await run.cancel({ now: true })
+  }
+})
+
+test('an arrow whose stages cannot be steps is refused', () => {
+  const add = lift((n: number) => n + 1)
+  for (const [arrow, problem] of [
+    [add, /named stages/],
+    [add.named('a/b'), /without #/],
+    [add.named('a').timeout(5), /received "a"$/],
+    [
+      add.andThen(
+        ifThenElse(
+          lift(() => true),
+          add.named('b'),
+          add,
+        ),
+      ),
+      /received "b"$/,
+    ],
+  ] as const)
+    assert.throws(() => durable('arrow', arrow), { code: 'RUN_ARGUMENT', message: problem })
+  assert.equal(durable('arrow', add.named('a').timeout(5).named('whole')).name, 'arrow')
+})
+
+test('in development, code that does not do the same again is found', async () => {
+  let count = 0
+  const good = durable('good', function* (n: number) {
+    const at = yield* now()
+    const parts = yield* all([step('a', () => n), step('b', () => [word, at])])
+    yield* catchAll(
+      step('fails', () => Promise.reject(new Error('no'))),
+      () => undefined,
+    )
+    yield* race([step('fast', () => 1), signal('never')])
+    yield* expose(() => parts)
+    if (yield* patched('more')) yield* pause(1)
+    return [parts, yield* id(), yield* random(), yield* child(other, n)]
+  })
+  const word = 'a value'
+  const other = durable('other', function* (n: number) {
+    return yield* step('double', () => 2 * n)
+  })
+  const bad = durable('bad', function* (how: 'step' | 'value' | 'less' | 'more' | 'throws' | 'random') {
+    const isSecond = ++count % 2 === 0
+    yield* step('a', () => 1)
+    if (how === 'step') yield* step(`step ${count}`, () => 1)
+    if (how === 'less' && !isSecond) yield* step('less', () => 1)
+    if (how === 'more' && isSecond) yield* step('more', () => 1)
+    if (how === 'throws' && isSecond) throw new Error('the second time')
+    return how === 'value' ? count : how === 'random' ? Math.random() : how
+  })
+  await using fleet = await connect('memory:checked')
+  await using work = await runs(fleet, { definitions: [good, other, bad], check: true })
+  const found = (await (await work.start('good', 5)).result()) as [[number], string, number, number]
+  assert.deepEqual([found[0][0], found[3]], [5, 10])
+  for (const [how, problem] of [
+    ['step', /asks for step 2:/],
+    ['less', /does not ask for less:/],
+    ['more', /asks for more:/],
+    ['value', /returns another value:/],
+    ['random', /returns another value:/],
+    ['throws', /ends with defect:/],
+  ] as const) {
+    count = 0
+    const result = (await work.start('bad', how)).result()
+    await assert.rejects(result, { code: 'RUN_DIFFERS', message: problem })
+  }
 })

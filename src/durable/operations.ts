@@ -6,10 +6,11 @@
 import { TIMER_MS_MAX, anything, integer, milliseconds, optionsOf } from '../base/index.ts'
 import { type Operation, Schedule, attempt } from '../fiber/index.ts'
 import { runningFiber } from '../fiber/internal.ts'
+import { encode } from '../transport/index.ts'
 import type { AnyZone } from '../zone/index.ts'
-import { type Asked, type StepCall, asked, checkHeld } from './context.ts'
+import { type Asked, type StepCall, asked, checkHeld, inBranch } from './context.ts'
 import { wrong } from './errors.ts'
-import { isStepName } from './keys.ts'
+import { checkName } from './keys.ts'
 
 /** About an attempt of a step; its function receives it behind its arguments. */
 export interface StepInfo {
@@ -104,25 +105,73 @@ export function* step(
 }
 
 /**
- * Waits for `ms` by the clock on the wall, across restarts. A run that has waited for `idleMs`, and has more
- * than that left, leaves memory meanwhile.
- * @param ms 0 or more.
+ * Names a part, whose steps are found again by that, and not by where the part was begun. With `all`, `race`
+ * and `forEach`, whose branches have numbers otherwise, code may then be changed so that there are others, or
+ * in another order.
+ * @param name As that of a step. The second branch of a name is another one than the first.
+ * @throws {RunError} `RUN_ARGUMENT`, `RUN_REQUIRED`.
+ *
+ * @example
+ * ```ts
+ * import { branch, durable, step } from 'corespun/durable'
+ * import { forEach } from 'corespun/fiber'
+ *
+ * export const mailing = durable('mailing', function* (names: string[]) {
+ *   const send = (name: string) => branch(name, step('send', async () => `to ${name}`))
+ *   return yield* forEach(names, send, { concurrency: 4 })
+ * })
+ * ```
+ */
+export function* branch<Value, Failure>(
+  name: string,
+  body: Operation<Value, Failure>,
+): Operation<Value, Failure> {
+  checkName('branch()', name)
+  if (typeof (Object(body) as Partial<typeof body>)[Symbol.iterator] !== 'function')
+    throw wrong('branch(): the body', 'an operation, such as step() returns', body)
+  return yield* inBranch(name, body)
+}
+
+/**
+ * Waits by the clock on the wall, across restarts. A run that has waited for `idleMs`, and has more than that
+ * left, leaves memory meanwhile.
+ * @param time In ms, 0 or more; or a number with a unit: `ms`, `s`, `min`, `h` or `days`.
  * @throws {RunError} `RUN_ARGUMENT`, `RUN_REQUIRED`.
  * @example
  * ```ts
  * import { durable, pause, step } from 'corespun/durable'
  *
  * export const reminder = durable('reminder', function* (address: string) {
- *   yield* pause(3 * 24 * 3_600_000)
+ *   yield* pause('3 days')
  *   yield* step('send', async () => console.log(`to ${address}`))
  * })
  * ```
  */
-export function* pause(ms: number): Operation<void, unknown> {
-  if (typeof ms !== 'number' || !(ms >= 0 && ms < Infinity))
-    throw wrong('pause(): ms', 'a number of milliseconds from 0', ms)
+export function* pause(time: number | Duration): Operation<void, unknown> {
+  const ms = durationMs(time)
+  if (!(ms >= 0 && ms < Infinity))
+    throw wrong('pause(): the time', 'milliseconds from 0, or such as 10 s, 5 min, 1.5 h, 3 days', time)
   const what = asked('pause()', 'pause()')
   yield* performed(what, (interrupted) => what.run.pause(what, ms, interrupted))
+}
+
+/** A time as it is spoken: `10 s`, `1.5 h`, `3 days`. */
+export type Duration = `${number}${'' | ' '}${'ms' | 's' | 'min' | 'h' | 'day' | 'days'}`
+
+const UNITS_MS: Readonly<Record<string, number>> = {
+  ms: 1,
+  s: 1000,
+  min: 60_000,
+  h: 3_600_000,
+  day: 86_400_000,
+  days: 86_400_000,
+}
+
+/** NaN for another. */
+function durationMs(time: unknown): number {
+  if (typeof time === 'number') return time
+  const [, count, unit] = /^(\d+(?:\.\d+)?) ?(ms|s|min|h|days?)$/.exec(String(time)) ?? []
+  return Number(count) * (UNITS_MS[unit] ?? NaN)
 }
 
 const SIGNAL_KINDS = { timeoutMs: milliseconds<undefined>(Number.MAX_SAFE_INTEGER, undefined) }
@@ -169,7 +218,7 @@ export function* signal(
  * In a finalizer or a `finally` block nothing interrupts the fiber: there what is asked for ends when this
  * process does not have the run any more, and its code must not go on as if it were done.
  */
-function* performed(
+export function* performed(
   { run }: Asked,
   perform: (interrupted: AbortSignal) => Promise<unknown>,
 ): Operation<unknown, unknown> {
@@ -180,12 +229,6 @@ function* performed(
     checkHeld(run)
     return value
   })
-}
-
-/** Of a step or a signal. @throws {RunError} `RUN_ARGUMENT`. */
-export function checkName(call: string, name: unknown): asserts name is string {
-  if (!isStepName(name))
-    throw wrong(`${call}: the name`, 'a string of 1 to 200 characters without #/()', name)
 }
 
 /**
@@ -203,6 +246,89 @@ export function checkName(call: string, name: unknown): asserts name is string {
 export function* now(): Operation<number, unknown> {
   const what = asked('now()', 'now()')
   return (yield* performed(what, (interrupted) => what.run.now(what, interrupted))) as number
+}
+
+/**
+ * Whether the run is to take the path that was added to its code: yes for one that comes here for the first
+ * time, which is recorded, and no for one that was further already when the code was changed, so that it goes
+ * on by the old path. Remove it, and the old path, when no run is left that takes it.
+ * @param name Of the change, as that of a step.
+ * @throws {RunError} `RUN_ARGUMENT`, `RUN_REQUIRED`.
+ *
+ * @example
+ * ```ts
+ * import { durable, patched, step } from 'corespun/durable'
+ *
+ * export const order = durable('order', function* (cents: number) {
+ *   if (yield* patched('check the stock first')) yield* step('check', async () => 'in stock')
+ *   return yield* step('charge', async () => `charged ${cents}`)
+ * })
+ * ```
+ */
+export function* patched(name: string): Operation<boolean, unknown> {
+  checkName('patched()', name)
+  const what = asked(`patched(${JSON.stringify(name)})`, `patched(${name})`)
+  if (what.run.isPast(what)) return false
+  return (yield* performed(what, (interrupted) => what.run.patched(what, interrupted))) as boolean
+}
+
+/**
+ * Shows a value of the run to whoever reads `run.progress()`: what the function returns now, and after each
+ * step. It replaces what was shown before. Nothing is recorded for it, and nothing runs for a reader.
+ * @param see Called here, some time after a change. It returns a copy of its state, in at most as many bytes
+ *   as a message has; what it throws is what readers receive.
+ * @throws {RunError} `RUN_REQUIRED`, `RUN_ARGUMENT`.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { durable, expose, runs, step } from 'corespun/durable'
+ * import { connect } from 'corespun/fleet'
+ *
+ * const reading = durable('reading', function* (pages: number) {
+ *   let read = 0
+ *   yield* expose(() => ({ read, pages }))
+ *   for (; read < pages; read++) yield* step('read', async () => 'text')
+ * })
+ * await using fleet = await connect('memory:')
+ * await using work = await runs(fleet, { definitions: [reading] })
+ * const run = await work.start('reading', 3)
+ * let shown: unknown
+ * for await (shown of run.progress());
+ * assert.deepEqual(shown, { read: 3, pages: 3 })
+ * ```
+ */
+// oxlint-disable-next-line require-yield -- as random()
+export function* expose(see: () => unknown): Operation<void> {
+  if (typeof see !== 'function') throw wrong('expose(): its argument', 'a function', see)
+  asked('expose()', 'expose()').run.expose(see)
+}
+
+/**
+ * Begins the run anew with another input: its function is called with that, and its journal is empty again,
+ * so a run without an end has a journal with one. It does not return. What is behind it is not done; fibers
+ * that the run has forked end; ids and the keys of steps differ from those before. Signals that wait are
+ * kept.
+ * @param input What the function is called with: where it goes on from there.
+ * @throws {RunError} `RUN_REQUIRED`, `RUN_TOO_LARGE`.
+ *
+ * @example
+ * ```ts
+ * import { checkpoint, durable, pause, step } from 'corespun/durable'
+ *
+ * export const daily = durable('daily', function* (count: number) {
+ *   for (let n = 0; n < 100; n++) {
+ *     yield* step('report', async () => `day ${count + n}`)
+ *     yield* pause('1 day')
+ *   }
+ *   yield* checkpoint(count + 100)
+ * })
+ * ```
+ */
+export function* checkpoint(input: unknown): Operation<never, unknown> {
+  const what = asked('checkpoint()', 'checkpoint()')
+  const frame = encode(input)
+  return (yield* performed(what, (interrupted) => what.run.checkpoint(what, frame, interrupted))) as never
 }
 
 /**
@@ -236,7 +362,11 @@ export function* random(): Operation<number> {
  */
 // oxlint-disable-next-line require-yield -- as random()
 export function* id(): Operation<string> {
-  const what = asked('id()', 'id()')
+  return uuidOf(asked('id()', 'id()'))
+}
+
+/** Follows from the run and from where in it the code is. */
+export function uuidOf(what: Asked): string {
   const hex = [1, 2, 3, 4].map((salt) => (hashOf(what, salt) >>> 0).toString(16).padStart(8, '0')).join('')
   const variant = ((Number.parseInt(hex[16], 16) & 3) | 8).toString(16)
   return [
@@ -251,7 +381,7 @@ export function* id(): Operation<string> {
 /** Of the run, where in it, and a salt: xmur3, whose bits are all of the same use. */
 function hashOf({ run, key }: Asked, salt: number): number {
   let hash = 1_779_033_703 ^ salt
-  for (const char of `${salt}${run.id}${key}`) {
+  for (const char of `${salt}${run.seed}${key}`) {
     hash = Math.imul(hash ^ (char.codePointAt(0) as number), 3_432_918_353)
     hash = (hash << 13) | (hash >>> 19)
   }

@@ -11,11 +11,30 @@ import { decode, encode } from '../transport/index.ts'
 /** How far a run is. */
 export type RunStatus = 'running' | 'waiting' | 'diverged' | 'cancelling' | 'done' | 'failed' | 'cancelled'
 
+/** Who has started a run: the run, and the signal by which it waits for its end. */
+export interface Parent {
+  readonly name: string
+  readonly key: string
+  readonly signal: string
+}
+
 export interface Head {
-  /** The journal has this name, and ids and random numbers of the run follow from it. */
+  /** The keys of its steps begin with it, behind the name of its definition. */
   readonly id: string
+  /** What ids and random numbers follow from: the id of the run that it is a copy of. Absent: its own. */
+  readonly seed?: string | undefined
+  /** The name of its journal, of one that was run again. Absent: its id. */
+  readonly journal?: string | undefined
+  /** The journal before that, which is to be deleted. */
+  readonly before?: string | undefined
+  /** The headers of the trace in which it was started. */
+  readonly trace?: object | undefined
+  /** Absent: it was started from outside. */
+  readonly parent?: Parent
+  /** The revision of the head that this one replaces, of one that is run again. */
+  readonly over?: number
   readonly status: RunStatus
-  /** A frame; absent when it has ended. */
+  /** A frame; absent when it has ended, and there was no room for it beside its result. */
   readonly input: Uint8Array | undefined
   readonly startedMs: number
   /** 0: it has not ended. */
@@ -48,8 +67,9 @@ export interface JournalEntry {
   readonly atMs: number
   readonly frame?: Uint8Array | undefined
   readonly dueMs?: number
-  /** The id of the signal that was received. */
+  /** The id of the signal that was received, and its name, when that is not in the key. */
   readonly signal?: string
+  readonly sent?: string
 }
 
 /** A signal that waits for its run. */
@@ -61,14 +81,26 @@ export interface Signal {
 
 const ENDS: ReadonlySet<unknown> = new Set(['done', 'failed', 'cancelled'])
 
-/** Nothing changes it any more. */
+/** Nothing but `again()` changes it any more. */
 export const hasEnded = ({ status }: Pick<Head, 'status'>): boolean => ENDS.has(status)
+
+/** The name of the journal of a run. */
+export const journalIn = ({ id, journal }: Pick<Head, 'id' | 'journal'>): string => journal ?? id
+
+/** The input of a run that has ended, if there is room for it beside its end: so it can be run again. */
+export const inputBeside = (
+  { input }: Pick<Head, 'input'>,
+  frame: Uint8Array,
+  messageBytesMax: number,
+): Uint8Array | undefined =>
+  input !== undefined && input.length + frame.length <= messageBytesMax - RECORD_BYTES ? input : undefined
 
 /** What of a message belongs to a head, a record or a box, and not to the frames inside. */
 export const RECORD_BYTES = 16_384
 
 export const headsName = (name: string): string => `runs_${name}`
 export const journalName = (name: string): string => `run_steps_${name}`
+export const exposedName = (name: string): string => `run_exposed_${name}`
 export const boxesName = (name: string): string => `run_signals_${name}`
 
 export const writeHead = (head: Head): Uint8Array => encode(['run', head])

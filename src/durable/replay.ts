@@ -145,9 +145,20 @@ export class Replay {
     return new RunError('RUN_DIVERGED', { ...this.#run, asked, recorded: nameIn(recorded) })
   }
 
+  /** Whether it has no entry, and others of its fiber do that were not asked for. */
+  isPast({ key, path }: Asked): boolean {
+    const left = this.#left.get(path)
+    return left !== undefined && left.size > 0 && !left.has(key) && !this.#finals.has(key)
+  }
+
   /** Entries of attempts that have failed, in their order. */
   failures(key: string): readonly JournalEntry[] {
     return (this.#others.get(key) ?? []).filter(({ kind }) => kind === 'failed')
+  }
+
+  /** Whether a pause or a wait has begun. */
+  hasBegun(key: string): boolean {
+    return this.#others.get(key)?.some(({ kind }) => kind === 'begun') === true
   }
 
   /** When a pause or a wait ends that had begun. */

@@ -2,26 +2,33 @@
  * A run, for whoever has started it or looks at it: its result, its state, signals, and its end.
  *
  * It reads and writes what is kept, and needs nothing of the process that has the run.
+ *
+ * Over 400 lines: one class, a third of it comments on what its methods promise.
  */
-import { TIMER_MS_MAX, flag, milliseconds, optionsOf } from '../base/index.ts'
+import { TIMER_MS_MAX, abortSignal, flag, milliseconds, optionsOf, text } from '../base/index.ts'
 import { certainly, hasCode } from '../fleet/internal.ts'
 import { decode, encode } from '../transport/index.ts'
 import { RunError, type RunFacts, readable, wrong } from './errors.ts'
-import type { Room } from './held.ts'
-import { Journal } from './journal.ts'
-import { nameIn, pathIn } from './keys.ts'
-import { checkName } from './operations.ts'
+import { again, fork } from './again.ts'
+import { keepSignals, wake } from './boxes.ts'
+import { exposedIn } from './exposed.ts'
+import { headOf, journalNamed } from './heads.ts'
+import { orAborted } from './interrupts.ts'
+import type { Journal } from './journal.ts'
+import { checkKey, checkName, nameIn, pathIn } from './keys.ts'
 import {
   type Head,
   type JournalEntry,
-  RECORD_BYTES,
   type RunStatus,
+  type Signal,
+  exposedName,
   hasEnded,
-  readBox,
+  inputBeside,
+  journalIn,
   readHead,
-  writeBox,
   writeHead,
 } from './records.ts'
+import type { Room } from './room.ts'
 
 /** A run in a list. */
 export interface RunInfo {
@@ -40,9 +47,11 @@ export interface RunInfo {
 
 /** A step, a pause, a wait for a signal or a time, as the journal has it. */
 export interface RunStep {
+  /** Names it in `again()` and `fork()`: its path, its name, and which one of that name it is. */
+  readonly key: string
   /** The name of the step; `pause()`, `signal(name)` or `now()`. */
   readonly name: string
-  /** The fiber that has asked for it: numbers of forks, each followed by `/`; empty for that of the run. */
+  /** What has asked for it: numbers of forks and names of branches, each followed by `/`; or empty. */
   readonly path: string
   /**
    * `retrying`: an attempt has failed, and another follows. `waiting`: until `dueAt`, or for a signal.
@@ -67,9 +76,16 @@ export interface RunState extends RunInfo {
   readonly resumedCount: number
   /** The error with which it has failed or diverged. */
   readonly error: unknown
+  /** The names of the signals that it waits for. */
+  readonly awaits: readonly string[]
 }
 
+const NOTHING = new Uint8Array()
+const NEVER = new AbortController().signal
+const PROGRESS_KINDS = { signal: abortSignal }
 const CANCEL_KINDS = { now: flag(false) }
+const AGAIN_KINDS = { from: text<undefined>(undefined) }
+const FORK_KINDS = { ...AGAIN_KINDS, key: text<undefined>(undefined) }
 const RESULT_KINDS = { timeoutMs: milliseconds<undefined>(TIMER_MS_MAX, undefined) }
 
 /**
@@ -113,14 +129,6 @@ export class Run<out Value = unknown> {
     return { name: this.name, key: this.key }
   }
 
-  /** @throws {RunError} `RUN_UNKNOWN`, `RUN_UNREADABLE`. */
-  async #head(room: Room): Promise<{ readonly head: Head; readonly revision: number }> {
-    const entry = await certainly(room.engine, () => room.heads.get(this.key))
-    const bytes = entry?.bytes
-    if (entry === undefined || bytes === undefined) throw new RunError('RUN_UNKNOWN', this.#facts)
-    return { head: readable(this.#facts, this.key, () => readHead(bytes)), revision: entry.revision }
-  }
-
   /**
    * Resolves with the value of the run when it has ended, in any process and any number of times; rejects
    * with the error with which it has failed.
@@ -134,7 +142,7 @@ export class Run<out Value = unknown> {
     const begunMs = clock.nowMs()
     for (;;) {
       const changed = this.#changed(this.key)
-      const { head } = await this.#head(room)
+      const { head } = await headOf(room, this.#facts)
       if (hasEnded(head)) return this.#valueOf(head)
       const leftMs = timeoutMs === undefined ? undefined : begunMs + timeoutMs - clock.nowMs()
       if (leftMs !== undefined && leftMs <= 0)
@@ -157,31 +165,14 @@ export class Run<out Value = unknown> {
    */
   async signal(name: string, value?: unknown): Promise<void> {
     checkName('run.signal()', name)
+    await this.send({ id: crypto.randomUUID(), name, frame: encode(value) })
+  }
+
+  /** @internal */
+  async send(signal: Signal): Promise<void> {
     const room = this.#room
-    const { engine, boxes } = room
-    this.#checkOpen((await this.#head(room)).head)
-    const signal = { id: crypto.randomUUID(), name, frame: encode(value) }
-    const bytesMax = engine.messageBytesMax - RECORD_BYTES
-    await certainly(engine, async () => {
-      for (;;) {
-        const box = await boxes.get(this.key)
-        const signals = readable(this.#facts, 'signals', () => readBox(box?.bytes))
-        // It was written, and not confirmed.
-        if (signals.some(({ id }) => id === signal.id)) return
-        const bytes = writeBox([...signals, signal])
-        if (bytes.length > bytesMax)
-          throw new RunError('RUN_TOO_LARGE', {
-            what: 'what waits of signals',
-            bytes: bytes.length,
-            bytesMax,
-          })
-        try {
-          return void (await boxes.put(this.key, bytes, { revision: box?.revision ?? 0 }))
-        } catch (error) {
-          if (!hasCode(error, 'FLEET_CONFLICT')) throw error
-        }
-      }
-    })
+    this.#checkOpen((await headOf(room, this.#facts)).head)
+    await keepSignals(room, this.#facts, [signal])
     await this.#wake(room, signal.id)
   }
 
@@ -192,21 +183,15 @@ export class Run<out Value = unknown> {
   /** If the run waits outside of memory, its item is replaced by one that waits for nothing. */
   async #wake(room: Room, signal: string): Promise<void> {
     const { engine, boxes } = room
-    const { head } = await this.#head(room)
+    const { head } = await headOf(room, this.#facts)
     if (hasEnded(head)) {
       await certainly(engine, () => boxes.delete(this.key))
-      const entries = await this.#journalOf(room, head).read()
+      const entries = await this.#journalOf(head).read()
       // It may have been received, and the run ended then.
       if (!entries.some((entry) => entry.signal === signal)) this.#checkOpen(head)
       return
     }
-    if (head.status === 'waiting') await this.#lendNow(room)
-  }
-
-  /** A process takes it at once. */
-  async #lendNow({ engine, queue }: Room): Promise<void> {
-    const item = await certainly(engine, () => queue.find(this.key))
-    if (item !== undefined) await certainly(engine, () => queue.add(this.key, item.bytes, 1, item))
+    if (head.status === 'waiting') await wake(room, this.key)
   }
 
   /**
@@ -225,6 +210,7 @@ export class Run<out Value = unknown> {
     const atMs = nowMs()
     let end: Uint8Array | undefined
     let isHeld = false
+    let isChild = false
     const isCancelled = await certainly(engine, async () => {
       for (;;) {
         const entry = await heads.get(this.key)
@@ -236,7 +222,10 @@ export class Run<out Value = unknown> {
         if (end !== undefined && !now && head.cancelMs === atMs) return true
         if (hasEnded(head) || (!now && head.cancelMs !== undefined)) return false
         isHeld = head.status === 'running'
-        end = now ? endedBy(head, atMs) : writeHead({ ...head, cancelMs: atMs, dueMs: 0 })
+        isChild = head.parent !== undefined
+        end = now
+          ? endedBy(head, atMs, engine.messageBytesMax)
+          : writeHead({ ...head, cancelMs: atMs, dueMs: 0 })
         try {
           await heads.put(this.key, end, { revision: entry.revision })
           return true
@@ -245,27 +234,95 @@ export class Run<out Value = unknown> {
         }
       }
     })
-    if (isCancelled && !now && !isHeld) await this.#lendNow(room)
-    if (isCancelled && now) {
+    // Whose end is reported is taken once more, for that.
+    if (isCancelled && (now ? isChild : !isHeld)) await wake(room, this.key)
+    if (isCancelled && now && !isChild) {
       await certainly(engine, () => queue.remove(this.key))
       await certainly(engine, () => boxes.delete(this.key))
     }
     return isCancelled
   }
 
-  /** What the run has done so far. @throws {RunError} `RUN_UNKNOWN`, `RUN_UNREADABLE`. */
-  async state(): Promise<RunState> {
-    const room = this.#room
-    const { head } = await this.#head(room)
-    const entries = await this.#journalOf(room, head).read()
-    const error = ['failed', 'diverged'].includes(head.status) ? errorIn(head.frame) : undefined
-    const resumedCount = entries.filter(({ kind }) => kind === 'held').length
-    return { ...infoOf(this.key, head), steps: stepsOf(entries), resumedCount, error }
+  /**
+   * Runs it again when it has failed: the step with whose error it has failed is run again, with the key that
+   * it had, and what was recorded before is not. When it waits for code that fits its journal, it is tried
+   * again at once. Its result is then that of this time.
+   * @param options `from`: the `key` of a step in `state()`: that step, and all that was recorded behind it,
+   *   is done anew; signals that were received there are received again. Needed when finalizers have undone
+   *   steps.
+   * @throws {RunError} `RUN_NOT_AGAIN`, `RUN_UNKNOWN`, `RUN_ARGUMENT`, `RUN_UNREADABLE`.
+   */
+  async again(options?: { readonly from?: string }): Promise<void> {
+    await again(this.#room, this.#facts, optionsOf(options, AGAIN_KINDS, wrong, 'run.again()').from)
   }
 
-  #journalOf({ engine, journals: values }: Room, { id }: Head): Journal {
-    const ends = { goesOn: () => true, lost: () => {} }
-    return new Journal({ engine, values, id, run: this.#facts, sinceMs: 0, ...ends })
+  /**
+   * Starts a copy that has done what this one had done before a step, and goes on there. This one is left
+   * as it is, whatever its state. Ids and random numbers of the copy are those of this one; the keys of its
+   * steps are its own.
+   * @param options `from`: the `key` of a step in `state()`. `key`: that of the copy; if a run has it, that
+   *   run is returned and nothing is started. Default: a random UUID.
+   * @throws {RunError} `RUN_NOT_AGAIN` when its input is not kept, `RUN_UNKNOWN`, `RUN_ARGUMENT`,
+   *   `RUN_UNREADABLE`.
+   */
+  async fork(options: { readonly from: string; readonly key?: string }): Promise<Run<Value>> {
+    const { from, key = crypto.randomUUID() } = optionsOf(options, FORK_KINDS, wrong, 'run.fork()')
+    if (from === undefined) throw wrong('run.fork(): from', 'the key of a step that state() has', from)
+    checkKey('run.fork()', key)
+    const room = this.#room
+    if ((await certainly(room.engine, () => room.heads.get(key))) === undefined)
+      await fork(room, this.#facts, key, from)
+    return new Run<Value>({ name: this.name, key }, room, this.#changed)
+  }
+
+  /** What the run has done so far. @throws {RunError} `RUN_UNKNOWN`, `RUN_UNREADABLE`. */
+  async state(): Promise<RunState> {
+    const { head } = await headOf(this.#room, this.#facts)
+    const entries = await this.#journalOf(head).read()
+    const error = ['failed', 'diverged'].includes(head.status) ? errorIn(head.frame) : undefined
+    const resumedCount = entries.filter(({ kind }) => kind === 'held').length
+    const steps = stepsOf(entries)
+    const awaits = hasEnded(head) ? [] : steps.flatMap(awaitedBy)
+    return { ...infoOf(this.key, head), steps, resumedCount, error, awaits: [...new Set(awaits)] }
+  }
+
+  #journalOf(head: Head): Journal {
+    return journalNamed(this.#room, this.#facts, journalIn(head))
+  }
+
+  /**
+   * What the run shows of itself by `expose()`, now and after each change, until it has ended, anywhere.
+   * Of several changes at once the last one is there at least. Who comes later, or again, has the newest
+   * first.
+   * @param options `signal` ends it.
+   * @throws What the function of `expose()` has thrown; {@link RunError} `RUN_UNKNOWN`, `RUN_UNREADABLE`,
+   *   `RUN_ARGUMENT`; the reason of `signal`.
+   */
+  async *progress<State = unknown>(options?: { readonly signal?: AbortSignal }): AsyncGenerator<State> {
+    const { signal } = optionsOf(options, PROGRESS_KINDS, wrong, 'run.progress()')
+    const { key } = this
+    const room = this.#room
+    const values = await room.exposed()
+    let changed = (): void => {}
+    const end = await certainly(room.engine, () => values.watch(() => changed(), { key, from: 'now' }))
+    let seen = 0
+    try {
+      for (;;) {
+        signal?.throwIfAborted()
+        const news = new Promise<void>((resolve) => (changed = resolve))
+        const ended = this.#changed(key)
+        // Before its end is written, the last that it shows is.
+        const { head } = await headOf(room, this.#facts)
+        const entry = await certainly(room.engine, () => values.get(key))
+        if (entry?.bytes !== undefined && entry.revision !== seen) {
+          seen = entry.revision
+          yield exposedIn(this.#facts, entry.bytes) as State
+        } else if (hasEnded(head)) return
+        else await orAborted(Promise.race([news, ended]), signal ?? NEVER)
+      }
+    } finally {
+      end()
+    }
   }
 
   /**
@@ -275,13 +332,13 @@ export class Run<out Value = unknown> {
    */
   async forget(): Promise<boolean> {
     const room = this.#room
-    const { engine, heads, journals } = room
-    const { head, revision } = await this.#head(room)
+    const { engine, heads } = room
+    const { head, revision } = await headOf(room, this.#facts)
     if (!hasEnded(head)) return false
-    const journal = this.#journalOf(room, head)
-    await journal.read()
-    // From the end: what dies on the way leaves what a second call finds.
-    for (const key of journal.keys.toReversed()) await certainly(engine, () => journals.delete(key))
+    await this.#journalOf(head).remove()
+    const isShown = (await certainly(engine, () => engine.valuesIn(exposedName(this.name)))) > 0
+    const exposed = isShown ? await room.exposed() : undefined
+    await certainly(engine, async () => exposed?.delete(this.key))
     await certainly(engine, async () => {
       try {
         await heads.delete(this.key, revision)
@@ -300,11 +357,11 @@ async function within(clock: Room['engine']['clock'], ms: number, promise: Promi
   end()
 }
 
-const endedBy = (head: Head, endedMs: number): Uint8Array =>
-  writeHead({
-    ...head,
-    ...{ endedMs, status: 'cancelled', input: undefined, frame: undefined, dueMs: 0, awaits: [] },
-  })
+function endedBy(head: Head, endedMs: number, messageBytesMax: number): Uint8Array {
+  const input = inputBeside(head, NOTHING, messageBytesMax)
+  const end = { endedMs, status: 'cancelled', frame: undefined, dueMs: 0, awaits: [] } as const
+  return writeHead({ ...head, ...end, input })
+}
 
 export function infoOf(key: string, head: Head): RunInfo {
   const { startedMs, endedMs, cancelMs } = head
@@ -312,6 +369,10 @@ export function infoOf(key: string, head: Head): RunInfo {
   const endedAt = endedMs === 0 ? undefined : new Date(endedMs)
   return { key, status, startedAt: new Date(startedMs), endedAt }
 }
+
+/** The signal that a step waits for. */
+const awaitedBy = ({ name, status }: RunStep): string[] =>
+  status === 'waiting' ? (/^signal\((.+)\)$/.exec(name)?.slice(1) ?? []) : []
 
 /** What a frame of an error has; one of a class that is not registered here is described. */
 function errorIn(frame: Uint8Array | undefined): unknown {
@@ -344,6 +405,7 @@ function stepsOf(entries: readonly JournalEntry[]): RunStep[] {
       continue
     const isFailure = kind === 'failed' || kind === 'error'
     steps.set(key, {
+      key,
       name: nameIn(key),
       path: pathIn(key),
       status: STATUS_OF[kind],

@@ -12,8 +12,11 @@ import { Schedule, acquireRelease, addFinalizer, all, catchAll, forEach, fork, r
 import { type Fleet, NonRetryableError } from '../fleet/index.ts'
 import { register } from '../transport/index.ts'
 import { zone } from '../zone/index.ts'
+import { againTests } from './again.test.support.ts'
 import { durable, id, now, pause, random, runs, signal, step } from './index.ts'
 import type { Durable, RunStep, Runs } from './index.ts'
+import { type Begin, HOUR_MS, type Named, SOON, gate } from './machine.test.support.ts'
+import { moreTests } from './more.test.support.ts'
 
 export class Receipt {
   readonly cents: number
@@ -24,23 +27,6 @@ export class Receipt {
 register(Receipt, { cid: 'test.Receipt' })
 class Refused extends Error {}
 register(Refused, { cid: 'test.Refused' })
-
-/** Resolved from outside. */
-function gate<Value = void>(): { readonly opened: Promise<Value>; open(value: Value): void } {
-  let open: (value: Value) => void = () => {}
-  const opened = new Promise<Value>((resolve) => (open = resolve))
-  return { opened, open: (value) => open(value) }
-}
-
-const SOON = { leaseMs: 200, idleMs: 60_000 }
-const HOUR_MS = 3_600_000
-
-/** Runs of one connection, which can be closed under them. */
-interface Machine<Definitions extends readonly Durable[]> {
-  readonly work: Runs<Definitions>
-  die(): Promise<void>
-  queues: Fleet['queues']
-}
 
 export function runTests(engine: string, connect: (name: string) => Promise<Fleet>): void {
   let names = 0
@@ -67,13 +53,9 @@ export function runTests(engine: string, connect: (name: string) => Promise<Flee
   }
   for (const declare of [stepTests, limitTests, crashTests, raceTests, changeTests]) declare(named)
   for (const declare of [waitTests, leaveTests, undoTests, finalizerTests, lookTests]) declare(named)
+  againTests(named)
+  moreTests(named)
 }
-
-type Begin = <const Definitions extends readonly Durable[]>(
-  definitions: Definitions,
-  options?: { readonly idleMs?: number; readonly runsMax?: number; readonly leaseMs?: number },
-) => Promise<Machine<Definitions>>
-type Named = (what: string, body: (begin: Begin) => Promise<void>) => void
 
 function stepTests(named: Named): void {
   named('a run returns what its function returns, and steps copies that have their class', async (begin) => {
@@ -471,7 +453,7 @@ function undoTests(named: Named): void {
     })
     const first = await begin([trip])
     const run = await first.work.start('trip', undefined, { key: 'k' })
-    await until(async () => (await run.state()).steps.length === 4)
+    await until(async () => (await run.state()).steps.length === 5)
     assert.equal(await run.cancel(), true)
     await until(() => calls.length === 5)
     assert.deepEqual([(await run.state()).status, await run.cancel()], ['cancelling', false])

@@ -3,8 +3,10 @@
  *
  * An item of a queue is a run that has not ended, lent to the process that has it. What is kept of runs, and
  * what an item that is lent becomes, is in held.ts and run.ts.
+ *
+ * Over 400 lines: three classes, of the runs, of a definition and of others' definitions, share its limits.
  */
-import { integer, milliseconds, optionsOf } from '../base/index.ts'
+import { flag, integer, meters, milliseconds, optionsOf } from '../base/index.ts'
 import {
   type Engine,
   type Entry,
@@ -12,15 +14,26 @@ import {
   type KeyValue,
   type Lease,
   certainly,
-  checkKey,
-  hasCode,
+  opened as openedOnce,
   runsQueueName,
 } from '../fleet/internal.ts'
 import { encode } from '../transport/index.ts'
 import type { Durable } from './definition.ts'
 import { RunError, wrong } from './errors.ts'
-import { HeldRun, type Room } from './held.ts'
-import { type Head, RECORD_BYTES, boxesName, headsName, journalName, readHead, writeHead } from './records.ts'
+import { begin } from './heads.ts'
+import { HeldRun } from './held.ts'
+import { checkKey } from './keys.ts'
+import {
+  type Head,
+  type Parent,
+  boxesName,
+  exposedName,
+  hasEnded,
+  headsName,
+  journalName,
+  readHead,
+} from './records.ts'
+import type { Children, OwnRoom, Room } from './room.ts'
 import { Run, type RunInfo, infoOf } from './run.ts'
 
 /** How often a head is read while its end is waited for: the report of a change may be lost. */
@@ -41,6 +54,11 @@ export interface RunsOptions<Definitions extends readonly Durable[] = readonly D
   readonly leaseMs?: number
   /** A run that waits, and has more than this to wait, leaves memory after so long. Default 10,000. */
   readonly idleMs?: number
+  /**
+   * For development: call the function of a run that is done a second time, with what was recorded, and fail
+   * the run with `RUN_DIFFERS` if it does something else then. Default `false`.
+   */
+  readonly check?: boolean
 }
 
 const RUNS_KINDS = {
@@ -52,6 +70,7 @@ const RUNS_KINDS = {
   runsMax: integer(0, 65_536, 256),
   leaseMs: integer(100, DAY_MS, 10_000),
   idleMs: milliseconds(DAY_MS, 10_000),
+  check: flag(false),
 }
 
 function areDefinitions(all: readonly unknown[]): boolean {
@@ -137,39 +156,106 @@ interface Settings {
   readonly runsMax: number
   readonly leaseMs: number
   readonly idleMs: number
+  readonly check?: boolean
 }
+
+/** What keeps the runs of a definition, which this process need not have. */
+async function openRoom(engine: Engine, name: string, { nowMs }: Wall): Promise<Room> {
+  const opened = <Value>(work: () => Promise<Value>): Promise<Value> =>
+    certainly(engine, work, (spentMs) => spentMs < OPEN_MS)
+  const values = (of: string): Promise<KeyValue> => opened(() => engine.keyValue(of, { ttlMs: 0 }))
+  return {
+    engine,
+    name,
+    queue: await opened(() => engine.queue(runsQueueName(name))),
+    heads: await values(headsName(name)),
+    journals: await values(journalName(name)),
+    boxes: await values(boxesName(name)),
+    exposed: openedOnce(() => values(exposedName(name))),
+    nowMs,
+  }
+}
+
+/** The rooms of definitions whose runs this process starts or reports to, each opened once. */
+class Rooms {
+  readonly #rooms = new Map<string, Promise<Room>>()
+  readonly #open: (name: string) => Promise<Room>
+
+  constructor(open: (name: string) => Promise<Room>) {
+    this.#open = open
+  }
+
+  of(name: string): Promise<Room> {
+    const open = this.#rooms.get(name) ?? this.#open(name)
+    this.#rooms.set(name, open)
+    open.catch(() => this.#rooms.delete(name))
+    return open
+  }
+
+  async run(name: string, key: string): Promise<Run> {
+    const room = await this.of(name)
+    const { clock } = room.engine
+    return new Run({ name, key }, room, () => new Promise((resolve) => clock.after(LOOK_MS, resolve)))
+  }
+
+  async children(name: string): Promise<Children> {
+    const room = await this.of(name)
+    return {
+      start: (key, input, parent) => this.#start(room, key, input, parent),
+      result: async (key) => (await this.run(name, key)).result(),
+      cancel: async (key) => (await this.run(name, key)).cancel(),
+    }
+  }
+
+  async #start(room: Room, key: string, input: unknown, parent: Parent): Promise<void> {
+    await begin(room, key, { ...freshHead(input, room.nowMs()), parent })
+    const entry = await certainly(room.engine, () => room.heads.get(key))
+    const head = entry?.bytes && readHead(entry.bytes)
+    const of = head?.parent
+    if (of?.name !== parent.name || of.key !== parent.key || of.signal !== parent.signal)
+      throw new RunError('RUN_TAKEN', { name: room.name, key })
+    // It was started before, by a parent that is run again.
+    if (hasEnded(head as Head)) await this.report(parent, (head as Head).id)
+  }
+
+  /** One that has ended, or was forgotten, does not wait for it any more. */
+  async report({ name, key, signal }: Parent, id: string): Promise<void> {
+    try {
+      await (await this.run(name, key)).send({ id, name: signal, frame: encode(undefined) })
+    } catch (error) {
+      const isOver = error instanceof RunError && (error.code === 'RUN_ENDED' || error.code === 'RUN_UNKNOWN')
+      if (!isOver) throw error
+    }
+  }
+}
+
+/** That of a run that begins. */
+const freshHead = (input: unknown, startedMs: number): Head => ({
+  ...({ status: 'running', endedMs: 0, dueMs: 0, awaits: [], frame: undefined } as const),
+  ...{ id: crypto.randomUUID(), input: encode(input), startedMs, trace: meters.steps?.current() },
+})
 
 /** The runs of a definition, as this process has them. */
 class Taker {
-  readonly room: Room
+  readonly room: OwnRoom
   readonly held = new Map<string, HeldRun>()
   readonly #listeners = new Map<string, Set<() => void>>()
   readonly #ends: (() => void)[] = []
   #isClosing = false
   #idle: () => void = () => {}
 
-  private constructor(room: Room) {
+  private constructor(room: OwnRoom) {
     this.room = room
   }
 
-  static async open(engine: Engine, { name, body }: Durable, settings: Settings, wall: Wall): Promise<Taker> {
+  static async open({ name, body }: Durable, settings: Settings, rooms: Rooms): Promise<Taker> {
+    const { leaseMs, idleMs, runsMax, check = false } = settings
+    const children = (of: string): Promise<Children> => rooms.children(of)
+    const report = (parent: Parent, id: string): Promise<void> => rooms.report(parent, id)
+    const taker = new Taker({ ...(await rooms.of(name)), body, leaseMs, idleMs, check, children, report })
+    const { engine, heads, boxes, queue } = taker.room
     const opened = <Value>(work: () => Promise<Value>): Promise<Value> =>
       certainly(engine, work, (spentMs) => spentMs < OPEN_MS)
-    const values = (of: string): Promise<KeyValue> => opened(() => engine.keyValue(of, { ttlMs: 0 }))
-    const { leaseMs, idleMs, runsMax } = settings
-    const taker = new Taker({
-      engine,
-      name,
-      body,
-      queue: await opened(() => engine.queue(runsQueueName(name))),
-      heads: await values(headsName(name)),
-      journals: await values(journalName(name)),
-      boxes: await values(boxesName(name)),
-      leaseMs,
-      idleMs,
-      nowMs: wall.nowMs,
-    })
-    const { heads, boxes, queue } = taker.room
     const changed = ({ key }: Entry): void => taker.#changed(key)
     try {
       for (const kept of [heads, boxes])
@@ -276,9 +362,10 @@ export class Runs<out Definitions extends readonly Durable[] = readonly Durable[
     wall: Wall = { nowMs: Date.now },
   ): Promise<Runs<Definitions>> {
     const takers = new Map<string, Taker>()
+    const rooms = new Rooms((name) => openRoom(engine, name, wall))
     try {
       for (const definition of definitions)
-        takers.set(definition.name, await Taker.open(engine, definition, settings, wall))
+        takers.set(definition.name, await Taker.open(definition, settings, rooms))
     } catch (error) {
       await Promise.all([...takers.values()].map((taker) => taker.close(0)))
       throw error
@@ -306,25 +393,11 @@ export class Runs<out Definitions extends readonly Durable[] = readonly Durable[
   ): Promise<Run<ResultOf<Named<Definitions, Name>>>> {
     const taker = this.#taker('start()', name)
     const { key = crypto.randomUUID() } = optionsOf(options, START_KINDS, wrong, 'start()')
-    checked('start()', key)
-    const { engine, heads, queue, nowMs } = taker.room
+    checkKey('start()', key)
+    const { engine, heads, nowMs } = taker.room
     const run = this.#run<ResultOf<Named<Definitions, Name>>>(taker, key)
     if ((await certainly(engine, () => heads.get(key))) !== undefined) return run
-    const fresh = { status: 'running', endedMs: 0, dueMs: 0, awaits: [], frame: undefined } as const
-    const head: Head = { ...fresh, id: crypto.randomUUID(), input: encode(input), startedMs: nowMs() }
-    const bytes = writeHead(head)
-    const bytesMax = engine.messageBytesMax - RECORD_BYTES
-    if (bytes.length > bytesMax)
-      throw new RunError('RUN_TOO_LARGE', { what: 'the input of the run', bytes: bytes.length, bytesMax })
-    // The item makes it run, the head makes it found.
-    await certainly(engine, () => queue.add(key, bytes, 1))
-    await certainly(engine, async () => {
-      try {
-        await heads.put(key, bytes, { revision: 0 })
-      } catch (error) {
-        if (!hasCode(error, 'FLEET_CONFLICT')) throw error // somebody else has started it, or it runs
-      }
-    })
+    await begin(taker.room, key, freshHead(input, nowMs()))
     return run
   }
 
@@ -334,7 +407,7 @@ export class Runs<out Definitions extends readonly Durable[] = readonly Durable[
    */
   get<Name extends NamesOf<Definitions>>(name: Name, key: string): Run<ResultOf<Named<Definitions, Name>>> {
     const taker = this.#taker('get()', name)
-    checked('get()', key)
+    checkKey('get()', key)
     return this.#run<ResultOf<Named<Definitions, Name>>>(taker, key)
   }
 
@@ -377,14 +450,5 @@ export class Runs<out Definitions extends readonly Durable[] = readonly Durable[
   /** `close()`, for `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
-  }
-}
-
-/** @throws {RunError} `RUN_ARGUMENT`. */
-function checked(call: string, key: string): void {
-  try {
-    checkKey(call, key)
-  } catch {
-    throw wrong(`${call}: the key`, 'a string of 1 to 200 characters', key)
   }
 }

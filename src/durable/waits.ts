@@ -47,6 +47,11 @@ export class Waits {
     return [...new Set([...this.#waits].flatMap(({ name }) => name ?? []))]
   }
 
+  /** Whether a signal of that name is there, and not waited for. */
+  has(name: string): boolean {
+    return this.#unread.some((signal) => signal.name === name)
+  }
+
   /** Those of a box that are new are received by who waits for them. */
   receive(signals: readonly Signal[]): void {
     for (const signal of signals) {

@@ -1,5 +1,6 @@
 /**
- * Tasks and requests as spans of OpenTelemetry, and the figures of all threads as its metrics.
+ * Tasks, requests and steps of durable runs as spans of OpenTelemetry, and the figures of all threads as its
+ * metrics.
  *
  * The only entry point that needs `@opentelemetry/api`, an optional peer: nothing else imports it.
  * @module corespun/telemetry
@@ -12,5 +13,6 @@ export {
   produceMetrics,
 } from './metrics.ts'
 export { traceRequests } from './requests.ts'
+export { traceRuns } from './runs.ts'
 export { traceTasks } from './tasks.ts'
 export type { TelemetryOptions } from './tracer.ts'

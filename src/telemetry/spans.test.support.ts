@@ -15,6 +15,8 @@ import { fork, on, sleep } from '../fiber/index.ts'
 import { currentTask, zone } from '../zone/index.ts'
 import { traceTasks } from './index.ts'
 
+export { traceRuns } from './index.ts'
+
 /** What a test compares of a span. */
 export interface Seen {
   readonly name: string

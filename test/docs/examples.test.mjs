@@ -12,7 +12,11 @@ import { pathToFileURL } from 'node:url'
 import { filesBelow, inRoot } from '../../scripts/set-up/index.mjs'
 
 const RUN_MS_MAX = 5 * 60_000
-const ARGUMENTS = { 'service/start.mjs': ['--files', '5'], 'quicksort/main.mjs': ['--numbers', '200000'] }
+const ARGUMENTS = {
+  'durable/import.ts': ['--rows', '100000'],
+  'service/start.mjs': ['--files', '5'],
+  'quicksort/main.mjs': ['--numbers', '200000'],
+}
 
 const folder = inRoot('examples')
 /** What lies in a folder `page` runs in browsers; test/browser looks at it there. */

@@ -6,7 +6,8 @@
 import type { ParseArgsConfig } from 'node:util'
 import type { EndState, JobStatus } from '../../fleet/index.ts'
 import { HELP, usage, wholeNumber, wordsOf } from '../arguments.ts'
-import { type Connection, connectionFlags, connectionOf, withoutCredentials } from '../fleet/connection.ts'
+import { type Connection, withoutCredentials } from '../fleet/connection.ts'
+import { LIMIT_DEFAULT, LIMIT_MAX, engineFlags, engineOf, oneOf, quoted } from '../fleet/engine.ts'
 
 /** What is done. */
 export type JobsWords = { readonly connection: Connection; readonly json: boolean } & (
@@ -26,18 +27,8 @@ export type JobsWords = { readonly connection: Connection; readonly json: boolea
 const STATES = ['waiting', 'running', 'scheduled', 'done', 'dead', 'cancelled'] as const
 const END_STATES = ['done', 'dead', 'cancelled'] as const
 const VERBS = ['list', 'dead', 'show', 'retry', 'forget', 'pause', 'resume']
-const JOBS_MAX = 1_000_000
-const JOBS_DEFAULT = 100
 
-const { sqlite: _, nats: __, postgres: ___, ...access } = connectionFlags
-const flags = {
-  ...access,
-  state: { type: 'string' },
-  limit: { type: 'string' },
-  all: { type: 'boolean' },
-  json: { type: 'boolean' },
-  help: { type: 'boolean', short: 'h' },
-} as const satisfies ParseArgsConfig['options']
+const flags = { ...engineFlags, all: { type: 'boolean' } } as const satisfies ParseArgsConfig['options']
 
 /**
  * Read the arguments of `corespun jobs`.
@@ -70,34 +61,6 @@ export function readJobsArguments(words: readonly string[]): JobsWords | typeof 
   if (first !== undefined) throw usage(`${verb} takes a zone; unexpected ${quoted(first)}`)
   if (verb === 'pause' || verb === 'resume') return Object.freeze({ ...common, verb })
   const of = verb === 'dead' ? 'dead' : oneOf('--state', state, STATES)
-  const jobsMax = wholeNumber('--limit', limit, JOBS_DEFAULT, JOBS_MAX)
+  const jobsMax = wholeNumber('--limit', limit, LIMIT_DEFAULT, LIMIT_MAX)
   return Object.freeze({ ...common, verb: 'list', jobsMax, ...(of && { state: of }) })
 }
-
-function engineOf(engine: string | undefined, words: Parameters<typeof connectionOf>[0]): Connection {
-  if (engine === undefined || engine === '')
-    throw usage('name the engine: sqlite:work.db, postgres://…, nats://… or tls://…')
-  if (/^postgres(ql)?:/.test(engine)) return connectionOf({ ...words, postgres: engine }, undefined)
-  if (!engine.startsWith('sqlite:')) {
-    if (!/^(nats|tls):\/\//.test(engine))
-      throw usage(
-        'the engine is sqlite:…, postgres://…, nats://… or tls://…, not ' +
-          quoted(withoutCredentials(engine)),
-      )
-    return connectionOf({ ...words, nats: engine }, undefined)
-  }
-  return connectionOf({ ...words, sqlite: engine.slice('sqlite:'.length) }, undefined)
-}
-
-function oneOf<Name extends string>(
-  flag: string,
-  value: string | undefined,
-  names: readonly Name[],
-): Name | undefined {
-  const found = names.find((name) => name === value)
-  if (value !== undefined && found === undefined)
-    throw usage(`${flag} is one of ${names.join(', ')}, not ${quoted(value)}`)
-  return found
-}
-
-const quoted = (text: string): string => JSON.stringify(text)

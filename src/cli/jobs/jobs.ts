@@ -7,10 +7,18 @@ import { inspect } from 'node:util'
 import { oneLine, reasonOf } from '../../base/index.ts'
 import type { Fleet, JobInfo, Jobs, ListedJob } from '../../fleet/index.ts'
 import { ExitCode } from '../errors.ts'
-import { checkFile } from '../fleet/connection.ts'
-import { columns } from '../fleet/table.ts'
+import {
+  PAGE_ITEMS_MAX,
+  REASON_CHARS_MAX,
+  connected,
+  counted,
+  each,
+  errorForJson,
+  missed,
+  quoted,
+  writeTable,
+} from '../fleet/engine.ts'
 import type { CommandContext } from '../run/run.ts'
-import { firstSignal } from '../signals.ts'
 import type { JobsWords } from './jobs-arguments.ts'
 
 type Of<Verb extends JobsWords['verb']> = Extract<JobsWords, { readonly verb: Verb }>
@@ -23,9 +31,6 @@ interface Doing {
   readonly signal: AbortSignal
 }
 
-const REASON_CHARS_MAX = 80
-const PAGE_JOBS_MAX = 1000
-
 /**
  * Do it, and print what was done.
  * @returns The exit code: 1 for a key that is not in the state that the verb needs.
@@ -33,30 +38,11 @@ const PAGE_JOBS_MAX = 1000
  * @throws {CliError} `CLI_USAGE` for a file that does not exist.
  */
 export async function jobs(words: JobsWords, context: CommandContext): Promise<number> {
-  const { connect } = await import('../../fleet/index.ts')
-  const { servers, options } = words.connection
-  checkFile(words.connection, 'sqlite:')
-  const stop = firstSignal(context)
-  const controller = new AbortController()
-  let ended: number | undefined
-  void stop.first.then((signal) => {
-    ended = signal === 'SIGINT' ? ExitCode.interrupted : ExitCode.terminated
-    controller.abort()
-  })
-  try {
-    const far = await connect(servers, { name: 'corespun jobs', ...options })
-    try {
-      if (words.verb === 'zones') return await zones(far, words, context)
-      return await done(words, { jobs: far.jobs(words.zone), context, signal: controller.signal })
-    } finally {
-      await far.close()
-    }
-  } catch (error) {
-    if (ended === undefined) throw error
-    return ended
-  } finally {
-    stop.ignore()
-  }
+  return connected(words.connection, 'corespun jobs', context, (far, signal) =>
+    words.verb === 'zones'
+      ? zones(far, words, context)
+      : done(words, { jobs: far.jobs(words.zone), context, signal }),
+  )
 }
 
 function done(words: Exclude<JobsWords, Of<'zones'>>, doing: Doing): Promise<number> {
@@ -90,7 +76,7 @@ async function zones(far: Fleet, { json }: JobsWords, { stdout }: CommandContext
       isPaused ? 'paused' : '-',
       ...[waiting, running, scheduled, dead, ended].map(String),
     ])
-    write(stdout, ['ZONE', 'STATE', 'WAITING', 'RUNNING', 'SCHEDULED', 'DEAD', 'ENDED'], rows)
+    writeTable(stdout, ['ZONE', 'STATE', 'WAITING', 'RUNNING', 'SCHEDULED', 'DEAD', 'ENDED'], rows)
   }
   return ExitCode.ok
 }
@@ -102,13 +88,13 @@ async function list({ state, jobsMax, json }: Of<'list'>, { jobs, context, signa
   let count = 0
   let after: string | undefined
   do {
-    const page = await jobs.list({ state, after, jobsMax: Math.min(PAGE_JOBS_MAX, jobsMax - count), signal })
+    const page = await jobs.list({ state, after, jobsMax: Math.min(PAGE_ITEMS_MAX, jobsMax - count), signal })
     count += page.jobs.length
     if (json) for (const job of page.jobs) stdout.write(`${jsonOf(job)}\n`)
     else found.push(...page.jobs)
     after = page.next
   } while (after !== undefined && count < jobsMax)
-  if (!json) write(stdout, ['KEY', 'STATE', 'FUNCTION', 'FAILED', 'DUE', 'ERROR'], found.map(cells))
+  if (!json) writeTable(stdout, ['KEY', 'STATE', 'FUNCTION', 'FAILED', 'DUE', 'ERROR'], found.map(cells))
   if (after !== undefined) context.stderr.write(`corespun: there are more; --limit is ${jobsMax}\n`)
   return ExitCode.ok
 }
@@ -122,17 +108,21 @@ async function show({ zone, key, json }: Of<'show'>, { jobs, context }: Doing): 
 }
 
 async function retry({ keys, all, zone }: Of<'retry'>, { jobs, context, signal }: Doing): Promise<number> {
-  if (all) return counted(context, await jobs.againAll({ signal }), 'run anew')
-  return each(context, keys, 'run anew', `not a dead job of the zone ${quoted(zone)}`, (key) =>
-    jobs.again(key),
-  )
+  if (all) return counted(context, await jobs.againAll({ signal }), 'job', 'run anew')
+  const problem = `not a dead job of the zone ${quoted(zone)}`
+  const { count, code } = await each(context, keys, problem, (key) => jobs.again(key))
+  counted(context, count, 'job', 'run anew')
+  return code
 }
 
 async function forget({ keys, state, zone }: Of<'forget'>, doing: Doing): Promise<number> {
   const { jobs, context, signal } = doing
-  if (state !== undefined) return counted(context, await jobs.forgetAll(state, { signal }), 'forgotten')
+  if (state !== undefined)
+    return counted(context, await jobs.forgetAll(state, { signal }), 'job', 'forgotten')
   const problem = `not a job of the zone ${quoted(zone)} that has ended`
-  return each(context, keys, 'forgotten', problem, (key) => jobs.forget(key))
+  const { count, code } = await each(context, keys, problem, (key) => jobs.forget(key))
+  counted(context, count, 'job', 'forgotten')
+  return code
 }
 
 async function pause({ verb, zone }: Of<'pause' | 'resume'>, { jobs, context }: Doing): Promise<number> {
@@ -142,37 +132,6 @@ async function pause({ verb, zone }: Of<'pause' | 'resume'>, { jobs, context }: 
   return ExitCode.ok
 }
 
-/** One key after the other. */
-async function each(
-  context: CommandContext,
-  keys: readonly string[],
-  what: string,
-  problem: string,
-  work: (key: string) => Promise<boolean>,
-): Promise<number> {
-  let code: number = ExitCode.ok
-  let count = 0
-  for (const key of keys)
-    if (await work(key)) count++
-    else code = missed(context, `${quoted(key)} is ${problem}`)
-  counted(context, count, what)
-  return code
-}
-
-function counted({ stdout }: CommandContext, count: number, what: string): number {
-  stdout.write(`${count} ${count === 1 ? 'job' : 'jobs'} ${what}\n`)
-  return ExitCode.ok
-}
-
-function missed({ stderr }: CommandContext, problem: string): number {
-  stderr.write(`corespun: ${problem}\n`)
-  return ExitCode.itemsFailed
-}
-
-function write(stdout: CommandContext['stdout'], head: readonly string[], rows: readonly string[][]): void {
-  stdout.write(`${columns(head, rows, Infinity).join('\n')}\n`)
-}
-
 function cells({ key, status, name, failures, dueAt, errors }: ListedJob): string[] {
   const error = errors.length === 0 ? '-' : oneLine(reasonOf(errors.at(-1))).slice(0, REASON_CHARS_MAX)
   return [oneLine(key), status, name ?? '-', String(failures), dueAt?.toISOString() ?? '-', error]
@@ -180,15 +139,10 @@ function cells({ key, status, name, failures, dueAt, errors }: ListedJob): strin
 
 /** What JSON cannot write is described. */
 function jsonOf(job: JobInfo): string {
-  const errors = job.errors.map((error) => {
-    const { name, message, code } = Object(error) as Partial<Error & { code: unknown }>
-    return { name, message: message ?? String(error), code }
-  })
+  const errors = job.errors.map(errorForJson)
   try {
     return JSON.stringify({ ...job, errors })
   } catch {
     return JSON.stringify({ ...job, errors, progress: inspect(job.progress) })
   }
 }
-
-const quoted = (text: string): string => JSON.stringify(text)

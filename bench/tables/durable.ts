@@ -1,0 +1,172 @@
+/**
+ * Table `durable`: what a recorded step costs in a file, beside bare transactions on the same disk.
+ *
+ * Each figure has a process and a file of its own in each round; what is confirmed is synced.
+ */
+import { execFile } from 'node:child_process'
+import { mkdtempSync, rmSync, statfsSync } from 'node:fs'
+import { isBuiltin } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { DIST_FOLDER } from '../harness/paths.ts'
+import { Samples, shuffled } from '../harness/rounds.ts'
+import { chosenOf, findRow, type Context, type Row, type Table, type Verdict } from '../harness/table.ts'
+import { judge, judgeRatio } from '../harness/verdicts.ts'
+import type { Measured } from './durable/process.ts'
+
+const OWN = 'corespun'
+const BARE = 'node:sqlite'
+const SECTIONS = ['step', 'grouped', 'long', 'sleeping']
+/** Most time of a step beside a commit, in µs; least rate; most time of the last steps; of a start; bytes. */
+const STEP_US_MAX = 50
+const GROUPED_MIN = 0.5
+const LONG_MAX = 1.1
+const START_MS_MAX = 3000
+const SLEEPER_BYTES_MAX = 200
+/** A file system in memory, which syncs nothing. */
+const TMPFS = 0x01021994
+
+async function run(context: Context): Promise<Row[]> {
+  const sections = chosenOf(context, 'sections', SECTIONS)
+  if (!isBuiltin('node:sqlite')) {
+    context.skip(OWN, `sqlite: needs Node 22.13, and this is ${process.versions.node}`)
+    return []
+  }
+  const folder = mkdtempSync(join(tmpdir(), 'corespun-bench-durable-'))
+  try {
+    if (statfsSync(folder).type === TMPFS)
+      context.skip('a disk', `${folder} is in memory: TMPDIR names another`)
+    const rows: Row[] = []
+    for (const section of sections) rows.push(...(await PARTS[section](folder, context)))
+    return rows
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+let files = 0
+
+async function inProcess(what: string, file: string, count: number): Promise<Measured> {
+  const script = `${DIST_FOLDER}/tables/durable/process.js`
+  const words = ['--expose-gc', '--disable-warning=ExperimentalWarning', script]
+  const { stdout } = await promisify(execFile)(process.execPath, [
+    ...words,
+    what,
+    `sqlite:${file}`,
+    String(count),
+  ])
+  return JSON.parse(stdout) as Measured
+}
+
+/** Contenders in turn, each in a new file. */
+async function rounds(
+  folder: string,
+  context: Context,
+  whats: Readonly<Record<string, readonly [what: string, count: number]>>,
+): Promise<Samples> {
+  const samples = new Samples()
+  for (let round = 0; round < context.number('rounds'); round += 1)
+    for (const name of shuffled(Object.keys(whats), round)) {
+      const [what, count] = whats[name]
+      context.progress(`${what}, ${name}: round ${round + 1}`)
+      samples.add(name, await inProcess(what, join(folder, `${(files += 1)}.db`), count))
+    }
+  return samples
+}
+
+const SHAPE = { condition: 'synced', threads: 0 } as const
+const TIME = { unit: 'µs', better: 'lower' } as const
+
+const PARTS: Readonly<Record<string, (folder: string, context: Context) => Promise<Row[]>>> = {
+  step: async (folder, context) => {
+    const count = context.number('steps')
+    const samples = await rounds(folder, context, { [OWN]: ['step', count], [BARE]: ['commits', count] })
+    return samples.rows({ ...SHAPE, ...TIME, section: 'step', row: 'p50', figure: 'p50Us', against: BARE })
+  },
+  grouped: async (folder, context) => {
+    const count = context.number('grouped')
+    const whats = { [OWN]: ['grouped', count], [BARE]: ['transactions', count] } as const
+    const samples = await rounds(folder, context, whats)
+    const rate = { section: 'grouped', row: '64 runs', figure: 'perSecond', unit: '1/s' } as const
+    return samples.rows({ ...SHAPE, ...rate, better: 'higher', against: BARE })
+  },
+  long: async (folder, context) => {
+    const samples = await rounds(folder, context, { [OWN]: ['long', context.number('long')] })
+    const shape = { ...SHAPE, ...TIME, section: 'long' }
+    return [
+      ...samples.rows({ ...shape, row: 'first tenth', figure: 'firstUs' }),
+      ...samples.rows({ ...shape, row: 'last tenth', figure: 'lastUs' }),
+    ]
+  },
+  sleeping: async (folder, context) => {
+    const count = context.number('sleeping')
+    const file = join(folder, 'sleeping.db')
+    context.progress(`sleeping: ${count} runs are started`)
+    const { fileBytes } = await inProcess('fill', file, count)
+    const samples = new Samples()
+    for (let round = 0; round < context.number('rounds'); round += 1)
+      samples.add(OWN, { fileBytes, ...(await inProcess('wake', file, count)) })
+    const condition = `${count.toLocaleString('en-US')} runs`
+    const shape = { ...SHAPE, condition, section: 'sleeping', better: 'lower' } as const
+    return [
+      ...samples.rows({ ...shape, row: 'start', figure: 'startMs', unit: 'ms' }),
+      ...samples.rows({ ...shape, row: 'memory of each', figure: 'bytesEach', unit: 'B' }),
+      ...samples.rows({ ...shape, row: 'file of each', figure: 'fileBytes', unit: 'B' }),
+    ]
+  },
+}
+
+function verdicts(rows: readonly Row[]): Verdict[] {
+  const of = (section: string, row: string, contender = OWN): Row | undefined =>
+    findRow(rows, { section, row, contender })
+  const most = (bar: string, row: string, unit: string, max: number): Verdict =>
+    judge(bar, [of('sleeping', row)], ({ median }) => [`${median.toFixed(0)} ${unit}`, median <= max])
+  return [
+    judge(
+      `a step: at most a commit and ${STEP_US_MAX} µs`,
+      [of('step', 'p50'), of('step', 'p50', BARE)],
+      (own, bare) => [
+        `${(own.median - bare.median).toFixed(0)} µs more`,
+        own.median <= bare.median + STEP_US_MAX,
+      ],
+    ),
+    judgeRatio(
+      `grouped: at least ${GROUPED_MIN} × the same transactions, bare`,
+      [of('grouped', '64 runs'), of('grouped', '64 runs', BARE)],
+      (times) => times >= GROUPED_MIN,
+    ),
+    judgeRatio(
+      `a long run: its last tenth at most ${LONG_MAX} × the time of its first`,
+      [of('long', 'last tenth'), of('long', 'first tenth')],
+      (times) => times <= LONG_MAX,
+    ),
+    most(`runs that sleep: start in at most ${START_MS_MAX} ms`, 'start', 'ms', START_MS_MAX),
+    most(`each at most ${SLEEPER_BYTES_MAX} B of memory`, 'memory of each', 'B', SLEEPER_BYTES_MAX),
+  ]
+}
+
+export default {
+  name: 'durable',
+  title: 'Steps of durable runs in a file',
+  definitions: {
+    step:
+      'From the beginning of a step to that of the next one, in one run whose steps return a number. ' +
+      'node:sqlite: an insertion of 160 bytes and its commit. Both WAL, synchronous=FULL.',
+    grouped: 'Steps of 64 runs at once in a second. node:sqlite: transactions of 64 insertions each.',
+    long: 'Mean time of a step in the first and in the last tenth of one run.',
+    sleeping:
+      'Runs that wait for a day outside of memory, and a process that offers their definition: until ' +
+      'runs() has resolved and one of them was looked at, and how much its heap has grown a second later.',
+  },
+  parameters: {
+    sections: { value: SECTIONS.join(','), doc: 'which, by comma' },
+    rounds: { value: 7, quick: 1, doc: 'processes of each contender' },
+    steps: { value: 4000, quick: 500, doc: 'steps of one run' },
+    grouped: { value: 64_000, quick: 6400, doc: 'steps of 64 runs together' },
+    long: { value: 10_000, quick: 2000, doc: 'steps of the long run' },
+    sleeping: { value: 100_000, quick: 2000, doc: 'runs that sleep' },
+  },
+  run,
+  verdicts,
+} satisfies Table

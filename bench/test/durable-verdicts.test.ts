@@ -1,0 +1,28 @@
+/**
+ * The demands of table durable.
+ *
+ * The rows are made here instead of by a run, which needs a disk that nobody else uses.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import table from '../tables/durable.ts'
+import { rowOf } from './rows.test.support.ts'
+
+test('each demand compares with its own figure, and none holds unmeasured', () => {
+  const of = (section: string, row: string, median: number, contender = 'corespun') =>
+    rowOf({ section, row, contender, median })
+  const rows = (more: number, rate: number) => [
+    of('step', 'p50', 150 + more),
+    of('step', 'p50', 100, 'node:sqlite'),
+    of('grouped', '64 runs', rate),
+    of('grouped', '64 runs', 2000, 'node:sqlite'),
+    of('long', 'last tenth', 110 + more),
+    of('long', 'first tenth', 100),
+    of('sleeping', 'start', 3000 + more),
+    of('sleeping', 'memory of each', 200 + more),
+  ]
+  const judged = (all: ReturnType<typeof rowOf>[]) => table.verdicts(all).map(({ holds }) => holds)
+  assert.deepEqual(judged(rows(0, 1000)), Array(5).fill(true))
+  assert.deepEqual(judged(rows(1, 999)), Array(5).fill(false))
+  assert.deepEqual(judged([]), Array(5).fill(undefined))
+})

@@ -1,0 +1,47 @@
+/**
+ * The signals that wait for a run, in one value with a revision: none is lost, and none is kept twice.
+ *
+ * Who sends one writes it here first and then looks whether the run waits outside of memory, in which case
+ * its item is replaced by one that waits for nothing.
+ */
+import { certainly, hasCode } from '../fleet/internal.ts'
+import { RunError, type RunFacts, readable } from './errors.ts'
+import { lend } from './heads.ts'
+import type { Room } from './room.ts'
+import { RECORD_BYTES, type Signal, readBox, writeBox } from './records.ts'
+
+/**
+ * @param isFirst Whether they are received before those that wait already.
+ * @throws {RunError} `RUN_TOO_LARGE`, `RUN_UNREADABLE`.
+ */
+export async function keepSignals(
+  { engine, boxes }: Room,
+  run: RunFacts,
+  signals: readonly Signal[],
+  isFirst = false,
+): Promise<void> {
+  const bytesMax = engine.messageBytesMax - RECORD_BYTES
+  await certainly(engine, async () => {
+    for (;;) {
+      const box = await boxes.get(run.key)
+      const waiting = readable(run, 'signals', () => readBox(box?.bytes))
+      // Others were written, and not confirmed.
+      const fresh = signals.filter(({ id }) => !waiting.some((kept) => kept.id === id))
+      if (fresh.length === 0) return
+      const bytes = writeBox(isFirst ? [...fresh, ...waiting] : [...waiting, ...fresh])
+      if (bytes.length > bytesMax)
+        throw new RunError('RUN_TOO_LARGE', { what: 'what waits of signals', bytes: bytes.length, bytesMax })
+      try {
+        return void (await boxes.put(run.key, bytes, { revision: box?.revision ?? 0 }))
+      } catch (error) {
+        if (!hasCode(error, 'FLEET_CONFLICT')) throw error
+      }
+    }
+  })
+}
+
+/** A process takes the run at once, if there is an item of it. */
+export async function wake({ engine, queue }: Room, key: string): Promise<void> {
+  const item = await certainly(engine, () => queue.find(key))
+  if (item !== undefined) await lend({ engine, queue }, key, item.bytes)
+}

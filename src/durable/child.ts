@@ -1,0 +1,78 @@
+/**
+ * Runs that a run starts: each once, with its result recorded, and cancelled with its parent.
+ *
+ * The parent waits by a signal of a name that no user can send, so it leaves memory meanwhile as for any
+ * other; whoever ends the child sends it.
+ */
+import { optionsOf, text } from '../base/index.ts'
+import { type Operation, uninterruptibleMask } from '../fiber/index.ts'
+import { asked } from './context.ts'
+import type { Durable } from './definition.ts'
+import { wrong } from './errors.ts'
+import { checkKey } from './keys.ts'
+import { performed, uuidOf } from './operations.ts'
+
+const KINDS = { key: text<undefined>(undefined) }
+
+/**
+ * Starts a run of another definition, waits for its end, and returns its value: after a crash the same run,
+ * and its value is a copy that was recorded. It is cancelled when the fiber that waits for it is interrupted,
+ * as by the end of its parent. Any process that offers its definition runs it.
+ * @param options `key`: unique among the runs of its definition. Default: an id that follows from this run.
+ * @throws {RunError} `RUN_ARGUMENT`, `RUN_REQUIRED`, `RUN_TAKEN`. It fails with what the child fails with,
+ *   and with `RUN_CANCELLED` if that was cancelled otherwise.
+ *
+ * @example
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { child, durable, runs, step } from 'corespun/durable'
+ * import { connect } from 'corespun/fleet'
+ *
+ * const part = durable('part', function* (n: number) {
+ *   return yield* step('square', (value: number) => value * value, [n])
+ * })
+ * const whole = durable('whole', function* () {
+ *   return (yield* child(part, 3)) + (yield* child(part, 4))
+ * })
+ * await using fleet = await connect('memory:')
+ * await using work = await runs(fleet, { definitions: [part, whole] })
+ * assert.equal(await (await work.start('whole', undefined)).result(), 25)
+ * ```
+ */
+export function* child<Input, Value>(
+  definition: Durable<string, Input, Value>,
+  input: Input,
+  options?: { readonly key?: string },
+): Operation<Value, unknown> {
+  if (typeof (Object(definition) as Partial<Durable>).name !== 'string')
+    throw wrong('child(): the definition', 'what durable() returns', definition)
+  const { name } = definition
+  const { key: chosen } = optionsOf(options, KINDS, wrong, 'child()')
+  if (chosen !== undefined) checkKey('child()', chosen)
+  const start = asked('child()', `child(${name})`)
+  const { run } = start
+  const key = chosen ?? uuidOf(start)
+  const parent = { ...run.facts, signal: start.key }
+  function* recorded(what: string, fn: () => unknown): Operation<unknown, unknown> {
+    const of = what === '' ? start : asked('child()', `${what}(${name})`)
+    const call = { fn, args: [], retry: undefined, timeoutMs: undefined, zone: undefined }
+    return yield* performed(of, (interrupted) => run.step(of, call, interrupted))
+  }
+  let hasEnded = false
+  function* waited(): Operation<unknown, unknown> {
+    const end = asked('child()', `end(${name})`)
+    const call = { name: start.key, timeoutMs: undefined }
+    yield* performed(end, (interrupted) => run.signal(end, call, interrupted))
+    hasEnded = true
+    return yield* recorded('result', async () => (await run.children(name)).result(key))
+  }
+  // One that was started is known, whenever its parent is interrupted.
+  return (yield* uninterruptibleMask(function* (restore): Operation<unknown, unknown> {
+    yield* recorded('', async () => (await run.children(name)).start(key, input, parent))
+    try {
+      return yield* restore(waited())
+    } finally {
+      if (!hasEnded) yield* recorded('cancel', async () => (await run.children(name)).cancel(key))
+    }
+  })) as Value
+}

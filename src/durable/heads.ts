@@ -1,0 +1,75 @@
+/**
+ * How a run begins to be, and to be again: its item in the queue makes it run, its head makes it found.
+ *
+ * The item is added first, and has the head: who takes it writes that, if who has added it has died. So what
+ * is done here is done as a whole, or not at all.
+ */
+import { certainly, hasCode } from '../fleet/internal.ts'
+import { RunError, type RunFacts, readable } from './errors.ts'
+import type { Room } from './room.ts'
+import { Journal } from './journal.ts'
+import { type Head, RECORD_BYTES, journalIn, readHead, writeHead } from './records.ts'
+
+/** A process takes the item at once, also if it waits for something. */
+export async function lend(
+  { engine, queue }: Pick<Room, 'engine' | 'queue'>,
+  key: string,
+  bytes: Uint8Array,
+): Promise<void> {
+  await certainly(engine, async () => {
+    while (!(await queue.add(key, bytes, 1, await queue.find(key))));
+  })
+}
+
+/** @throws {RunError} `RUN_TOO_LARGE`. */
+export async function begin({ engine, heads, queue }: Room, key: string, head: Head): Promise<void> {
+  const bytes = writeHead(head)
+  const bytesMax = engine.messageBytesMax - RECORD_BYTES
+  if (bytes.length > bytesMax)
+    throw new RunError('RUN_TOO_LARGE', { what: 'the input of the run', bytes: bytes.length, bytesMax })
+  await certainly(engine, () => queue.add(key, bytes, 1))
+  await certainly(engine, async () => {
+    try {
+      await heads.put(key, bytes, { revision: 0 })
+    } catch (error) {
+      if (!hasCode(error, 'FLEET_CONFLICT')) throw error // somebody else has started it, or it runs
+    }
+  })
+}
+
+/**
+ * The head replaces another, whose revision it has as `over`.
+ * @returns Whether it has; another change was faster otherwise.
+ */
+export async function beginAgain(room: Room, key: string, head: Head & { over: number }): Promise<boolean> {
+  const { engine, heads } = room
+  const bytes = writeHead(head)
+  await lend(room, key, bytes)
+  return await certainly(engine, async () => {
+    try {
+      await heads.put(key, bytes, { revision: head.over })
+      return true
+    } catch (error) {
+      if (!hasCode(error, 'FLEET_CONFLICT')) throw error
+      // Who has taken the item has written it.
+      const found = await heads.get(key)
+      return found?.bytes !== undefined && journalIn(readHead(found.bytes)) === journalIn(head)
+    }
+  })
+}
+
+/** @throws {RunError} `RUN_UNKNOWN`, `RUN_UNREADABLE`. */
+export async function headOf(
+  { engine, heads }: Room,
+  run: RunFacts,
+): Promise<{ readonly head: Head; readonly revision: number }> {
+  const entry = await certainly(engine, () => heads.get(run.key))
+  const bytes = entry?.bytes
+  if (entry === undefined || bytes === undefined) throw new RunError('RUN_UNKNOWN', run)
+  return { head: readable(run, run.key, () => readHead(bytes)), revision: entry.revision }
+}
+
+/** A journal, for who looks at it or copies it. */
+export function journalNamed({ engine, journals: values }: Room, run: RunFacts, id: string): Journal {
+  return new Journal({ engine, values, id, run, sinceMs: 0, goesOn: () => true, lost: () => {} })
+}

@@ -1,0 +1,286 @@
+/**
+ * Runs that start others, that have no end, that show themselves, of arrows, and of branches: on an engine.
+ *
+ * They are a part of runs.test.support.ts.
+ */
+import assert from 'node:assert/strict'
+import { lift, liftAsync } from '../arrow/index.ts'
+import { until } from '../base/wait.test.support.ts'
+import { all, forEach, race } from '../fiber/index.ts'
+import { branch, checkpoint, child, durable, expose, id, signal, step } from './index.ts'
+import { HOUR_MS, type Named, gate } from './machine.test.support.ts'
+
+export function moreTests(named: Named): void {
+  for (const declare of [childTests, childEndTests, checkpointTests, exposeTests, arrowTests, branchTests])
+    declare(named)
+}
+
+function childTests(named: Named): void {
+  named('a child is started once, and its result is that of its parent over a crash', async (begin) => {
+    const calls: string[] = []
+    const stop = gate()
+    const part = durable('part', function* (n: number) {
+      yield* step('part', () => calls.push(`part ${n}`))
+      if (n === 2) yield* signal('go')
+      return n * 10
+    })
+    const whole = durable('whole', function* () {
+      const parts = yield* all([child(part, 1), child(part, 2, { key: 'two' })])
+      yield* step('stop', () => (calls.push('stop') === 3 ? stop.opened : undefined))
+      return parts
+    })
+    const definitions = [part, whole] as const
+    const first = await begin(definitions, { idleMs: 20 })
+    await first.work.start('whole', undefined, { key: 'k' })
+    // Its parent, too, waits outside of memory.
+    await until(async () => (await first.work.get('whole', 'k').state()).status === 'waiting')
+    await first.work.get('part', 'two').signal('go')
+    await until(() => calls.includes('stop'))
+    await first.die()
+    const { work } = await begin(definitions)
+    assert.deepEqual(await work.get('whole', 'k').result(), [10, 20])
+    assert.deepEqual(calls.toSorted(), ['part 1', 'part 2', 'stop', 'stop'])
+    assert.equal((await work.list('part')).items.length, 2)
+  })
+
+  named('a child fails its parent, and both are run again', async (begin) => {
+    let isBroken = true
+    const part = durable('part', function* () {
+      return yield* step('part', () => {
+        if (isBroken) throw new RangeError('broken')
+        return 'mended'
+      })
+    })
+    const whole = durable('whole', function* () {
+      return yield* child(part, undefined, { key: 'p' })
+    })
+    const { work } = await begin([part, whole])
+    const run = await work.start('whole', undefined)
+    await assert.rejects(run.result(), RangeError)
+    isBroken = false
+    await work.get('part', 'p').again()
+    assert.equal(await work.get('part', 'p').result(), 'mended')
+    await run.again()
+    assert.equal(await run.result(), 'mended')
+    await run.forget()
+    // As one that begins for the first time: the key is that of another's child.
+    const other = await work.start('whole', undefined)
+    await assert.rejects(other.result(), { code: 'RUN_TAKEN' })
+    const copy = await other.fork({ from: 'child(part)' })
+    await assert.rejects(copy.result(), { code: 'RUN_TAKEN' })
+  })
+}
+
+function childEndTests(named: Named): void {
+  named('a child is cancelled with its parent, and with the branch that waits for it', async (begin) => {
+    const calls: string[] = []
+    const part = durable('part', function* (name: string) {
+      try {
+        yield* signal('never')
+      } finally {
+        yield* step('undo', () => calls.push(`undo ${name}`))
+      }
+    })
+    const whole = durable('whole', function* () {
+      yield* race([child(part, 'loser', { key: 'loser' }), signal('go on')])
+      yield* child(part, 'last', { key: 'last' })
+    })
+    const { work } = await begin([part, whole])
+    const run = await work.start('whole', undefined)
+    const waits = (key: string) => async () => {
+      const state = await work
+        .get('part', key)
+        .state()
+        .catch(() => undefined) // not started yet
+      return state?.awaits.includes('never') === true
+    }
+    await until(waits('loser'))
+    await run.signal('go on')
+    await assert.rejects(work.get('part', 'loser').result(), { code: 'RUN_CANCELLED' })
+    await until(waits('last'))
+    await run.cancel()
+    await assert.rejects(run.result(), { code: 'RUN_CANCELLED' })
+    await assert.rejects(work.get('part', 'last').result(), { code: 'RUN_CANCELLED' })
+    assert.deepEqual(calls, ['undo loser', 'undo last'])
+  })
+
+  named('a child that is ended at once ends its parent', async (begin) => {
+    const part = durable('part', function* () {
+      yield* signal('never')
+    })
+    const whole = durable('whole', function* () {
+      return yield* child(part, undefined, { key: 'p' })
+    })
+    const strange = durable('strange', function* () {
+      return yield* child(5 as never, undefined)
+    })
+    const { work } = await begin([part, whole, strange], { idleMs: 20 })
+    const run = await work.start('whole', undefined)
+    await until(async () => (await run.state()).status === 'waiting')
+    await work.get('part', 'p').cancel({ now: true })
+    await assert.rejects(run.result(), { code: 'RUN_CANCELLED', message: /"p" of "part"/ })
+    await assert.rejects((await work.start('strange', undefined)).result(), { code: 'RUN_ARGUMENT' })
+  })
+}
+
+function checkpointTests(named: Named): void {
+  named('a run begins anew with its state, and its journal is that of the last part', async (begin) => {
+    const keys = new Set<string>()
+    const ids = new Set<string>()
+    const endless = durable('endless', function* (count: number) {
+      ids.add(yield* id())
+      for (let n = 0; n < 5; n++) yield* step('count', ({ key }) => void keys.add(key))
+      if (count < 4) yield* checkpoint(count + 1)
+      return `${count} parts, ${yield* signal<string>('word')}`
+    })
+    const { work } = await begin([endless])
+    const run = await work.start('endless', 1)
+    await run.signal('word', 'sent before')
+    assert.equal(await run.result(), '4 parts, sent before')
+    assert.deepEqual([keys.size, ids.size], [20, 4])
+    assert.equal((await run.state()).steps.length, 6)
+  })
+
+  named('a signal is received once, also before a checkpoint, and one is refused its size', async (begin) => {
+    const found: unknown[] = []
+    const letters = durable('letters', function* (count: number) {
+      const letter = yield* signal<string>('letter', { timeoutMs: count === 3 ? 1 : HOUR_MS })
+      found.push(letter)
+      if (count === 0) yield* checkpoint(Buffer.alloc(2_000_000))
+      if (count < 3) yield* checkpoint(count + 1)
+    })
+    const { work } = await begin([letters])
+    const run = await work.start('letters', 1)
+    await run.signal('letter', 'one')
+    await run.signal('letter', 'two')
+    await run.result()
+    assert.deepEqual(found, ['one', 'two', undefined])
+    const large = await work.start('letters', 0)
+    await large.signal('letter', 'l')
+    await assert.rejects(large.result(), { code: 'RUN_TOO_LARGE' })
+  })
+}
+
+function exposeTests(named: Named): void {
+  named(
+    'what a run shows is read as it goes on, again by who comes later, and over a crash',
+    async (begin) => {
+      const counting = durable('counting', function* (count: number) {
+        const seen: string[] = []
+        yield* expose(() => seen)
+        for (let n = 0; n < count; n++) seen.push(yield* signal<string>('next'))
+        yield* expose(() => ({ seen: seen.join(' ') }))
+      })
+      const first = await begin([counting])
+      const run = await first.work.start('counting', 3, { key: 'k' })
+      const values = run.progress<string[]>()
+      assert.deepEqual((await values.next()).value, [])
+      await run.signal('next', 'a')
+      assert.deepEqual((await values.next()).value, ['a'])
+      await first.die()
+      const { work } = await begin([counting], { idleMs: 20 })
+      const again = work.get('counting', 'k')
+      await until(async () => (await again.state()).status === 'waiting')
+      const controller = new AbortController()
+      const later = again.progress<string[]>({ signal: controller.signal })
+      assert.deepEqual((await later.next()).value, ['a'])
+      const ended = later.next()
+      controller.abort()
+      await assert.rejects(ended, { name: 'AbortError' })
+      await again.signal('next', 'b')
+      await again.signal('next', 'c')
+      await again.result()
+      const all = []
+      for await (const value of again.progress()) all.push(value)
+      assert.deepEqual(all, [{ seen: 'a b c' }])
+      await again.forget()
+      await assert.rejects(again.progress().next(), { code: 'RUN_UNKNOWN' })
+    },
+  )
+
+  named('what cannot be shown is what readers receive, and the run goes on', async (begin) => {
+    const broken = durable('broken', function* (bytes: number) {
+      yield* expose(() => {
+        if (bytes > 0) return Buffer.alloc(bytes)
+        throw new RangeError('not to be seen')
+      })
+      return yield* step('step', () => 'done')
+    })
+    const { work } = await begin([broken])
+    for (const [bytes, problem] of [
+      [0, RangeError],
+      [2_000_000, { code: 'RUN_TOO_LARGE' }],
+    ] as const) {
+      const run = await work.start('broken', bytes)
+      assert.equal(await run.result(), 'done')
+      await assert.rejects(run.progress().next(), problem)
+    }
+  })
+}
+
+function arrowTests(named: Named): void {
+  named('the named stages of an arrow are steps', async (begin) => {
+    const calls: string[] = []
+    const stop = gate()
+    const noted = (name: string) => (n: number) => (calls.push(name), n + 1)
+    const arrow = lift(noted('first'))
+      .named('first')
+      .andThen(lift(noted('between')))
+      .andThen(
+        liftAsync(async (n: number) => {
+          if (calls.push('second') === 3) await stop.opened
+          return n * 10
+        })
+          .named('second')
+          .andThen(lift((n: number) => `${n}`).named('third'))
+          .named('both'),
+      )
+    const staged = durable('staged', arrow)
+    const first = await begin([staged])
+    await first.work.start('staged', 1, { key: 'k' })
+    await until(() => calls.length === 3)
+    await first.die()
+    const { work } = await begin([staged])
+    const run = work.get('staged', 'k')
+    assert.equal(await run.result(), '30')
+    assert.deepEqual(calls, ['first', 'between', 'second', 'between', 'second'])
+    assert.deepEqual(
+      (await run.state()).steps.map(({ name }) => name),
+      ['first', 'second', 'third'],
+    )
+  })
+}
+
+function branchTests(named: Named): void {
+  named('branches are found again by their names, whatever there is beside them now', async (begin) => {
+    const calls: string[] = []
+    const stop = gate()
+    const mailing = (names: readonly string[]) => {
+      function* send(name: string) {
+        yield* step('write', () => calls.push(`write ${name}`))
+        const again = yield* branch(
+          'twice',
+          step('write', () => `${name} twice`),
+        )
+        yield* step('send', () => (calls.length < 4 ? stop.opened : undefined))
+        return again
+      }
+      return durable('mailing', function* () {
+        return yield* forEach(names, (name) => branch(name, send(name)), { concurrency: 4 })
+      })
+    }
+    const first = await begin([mailing(['Ann', 'Bob', 'Ann'])])
+    const run = await first.work.start('mailing', undefined, { key: 'k' })
+    await until(async () => (await run.state()).steps.length === 6)
+    assert.deepEqual(
+      (await run.state()).steps.map(({ key }) => key).toSorted(),
+      ['Ann:1/', 'Ann:2/', 'Bob:1/'].flatMap((path) => [`${path}twice:1/write#1`, `${path}write#1`]),
+    )
+    await first.die()
+    stop.open()
+    const { work } = await begin([mailing(['Eve', 'Bob', 'Ann', 'Ann'])])
+    const result = await work.get('mailing', 'k').result()
+    assert.deepEqual(result, ['Eve twice', 'Bob twice', 'Ann twice', 'Ann twice'])
+    assert.deepEqual(calls, ['write Ann', 'write Bob', 'write Ann', 'write Eve'])
+  })
+}

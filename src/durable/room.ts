@@ -1,0 +1,44 @@
+/**
+ * What the runs of a definition have in common: where they are kept, and how they are held here.
+ *
+ * Types alone, so that who looks at a run and who has one need not import each other.
+ */
+import type { Operation } from '../fiber/index.ts'
+import type { Engine, KeyValue, Queue } from '../fleet/internal.ts'
+import type { Parent } from './records.ts'
+
+/** The runs of a definition, for a run that has started one of them. */
+export interface Children {
+  /** Resolves when it is kept; the second time nothing is started. Its end sends a signal to its parent. */
+  start(key: string, input: unknown, parent: Parent): Promise<void>
+  /** Of one that has ended. */
+  result(key: string): Promise<unknown>
+  cancel(key: string): Promise<boolean>
+}
+
+/** Where the runs of a definition are kept. */
+export interface Room {
+  readonly engine: Engine
+  readonly name: string
+  readonly queue: Queue
+  readonly heads: KeyValue
+  readonly journals: KeyValue
+  readonly boxes: KeyValue
+  /** What runs show of themselves; opened by the first who needs it. */
+  readonly exposed: () => Promise<KeyValue>
+  /** By the clock on the wall, in ms since 1970. */
+  readonly nowMs: () => number
+}
+
+/** Those of a definition that this process has. */
+export interface OwnRoom extends Room {
+  readonly body: (input: never) => Operation<unknown, unknown>
+  readonly leaseMs: number
+  readonly idleMs: number
+  /** Whether runs are called twice and compared. */
+  readonly check: boolean
+  /** Those of another definition, which another process may have. */
+  readonly children: (name: string) => Promise<Children>
+  /** Reports the end of a run to that which has started it. */
+  readonly report: (parent: Parent, id: string) => Promise<void>
+}
