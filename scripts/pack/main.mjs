@@ -26,7 +26,7 @@ import { asPublished } from './documents.mjs'
  */
 const repository = () => process.env['CORESPUN_REPOSITORY'] ?? ''
 /** Fields of the manifest that only a checkout needs. */
-const CHECKOUT_ONLY = ['scripts', 'devDependencies', 'overrides', 'workspaces', 'files']
+const CHECKOUT_ONLY = ['scripts', 'devDependencies', 'overrides', 'workspaces', 'files', 'scarfSettings']
 /** The conditions of exports under which a checkout is loaded from dist or joined. */
 const OF_CHECKOUT = /^corespun-/
 /** The other documents are for those who have the repository, or read the site. */

@@ -32,6 +32,8 @@ export type HttpCodes = {
   HTTP_HEADER: { readonly name: string; readonly received: string }
   /** A handler returned a value that cannot be sent as a response. */
   HTTP_RESPONSE: { readonly where: string; readonly received: string; readonly expected?: string }
+  /** A response does not fit the contract of its route; not checked where NODE_ENV is `production`. */
+  HTTP_CONTRACT: { readonly where: string; readonly status: number; readonly reason: string }
   /** A handler is made for `(req, res)` of node:http. */
   HTTP_NODE_HANDLER: { readonly where: string; readonly reason: string }
   /** The length of a streamed response differs from its content-length. */
@@ -59,6 +61,8 @@ export type HttpCodes = {
   HTTP_CORE: { readonly reason: string }
   /** The module of an app failed to load, does not export an app, or failed to close. */
   HTTP_APP: { readonly app: string; readonly reason: string }
+  /** A handler has asked for a value of its request that no middleware has set. */
+  HTTP_VALUE_MISSING: { readonly name: string }
   /** A request cannot become a WebSocket here. */
   HTTP_UPGRADE: { readonly reason: string }
   /** Messages to rooms wait for workers that are too busy to receive them. */
@@ -103,6 +107,9 @@ const SENTENCES: Sentences<HttpCodes> = {
     (f.expected === undefined && f.received === 'undefined'
       ? '; for an empty response return new Response(null, { status: 204 })'
       : ''),
+  HTTP_CONTRACT: (f) =>
+    `the response ${f.status} of ${f.where} does not fit its contract: ${f.reason}; ` +
+    'return what `responses` declares, or declare what is returned',
   HTTP_NODE_HANDLER: (f) =>
     `${handlerAt(f.where)} uses a response of node:http: ${f.reason}; a handler here receives (request) ` +
     'and returns a Response: pass one for (req, res) as nodeHandler(handler)',
@@ -132,6 +139,8 @@ const SENTENCES: Sentences<HttpCodes> = {
     `${f.reason}; pass request.clone(), or (request.url, request)`,
   HTTP_CORE: (f) => `cannot load the native HTTP core: ${f.reason}`,
   HTTP_APP: (f) => `the app ${f.app}: ${f.reason}`,
+  HTTP_VALUE_MISSING: (f) =>
+    `no value of ${f.name} for this request; use() the middleware that sets it around the route`,
   HTTP_UPGRADE: (f) => `the request cannot become a WebSocket: ${f.reason}`,
   HTTP_ROOMS_FULL: (f) =>
     `${f.bytesMax} bytes of messages to rooms wait for ${f.worker}, which is busy: ` +

@@ -24,6 +24,28 @@ export {
   type BodySource,
   type BodyOptions,
 } from './app/events.ts'
+export type { Problem, RequestFault, RequestPart } from './contract/faults.ts'
+export { type JsonRead, jsonReader, type LargeBody } from './contract/large.ts'
+export { openApi, type OpenApiOptions } from './contract/open-api.ts'
+export { openApiPage, type OpenApiPageOptions } from './middleware/open-api-page.ts'
+export type { Responded } from './contract/responded.ts'
+export { route } from './contract/route.ts'
+export type {
+  Schema,
+  SchemaConverter,
+  SchemaInput,
+  SchemaIssue,
+  SchemaOutput,
+  SchemaResult,
+} from './contract/schema.ts'
+export type {
+  Contract,
+  ResponseBodyOf,
+  ResponseSchemas,
+  Route,
+  RouteInput,
+  RouteReturned,
+} from './contract/types.ts'
 export { files, type FilesOptions } from './middleware/files.ts'
 export { type Form, readForm } from './middleware/form.ts'
 export {
@@ -34,11 +56,15 @@ export {
   type FormPart,
   formParts,
 } from './middleware/form-parts.ts'
+export { authenticate, type AuthenticateOptions } from './middleware/guards/authenticate.ts'
+export { csrf, type CsrfOptions } from './middleware/guards/csrf.ts'
+export { secureHeaders, type SecureHeaders } from './middleware/guards/secure-headers.ts'
 export { bodyLimit } from './middleware/body-limit.ts'
 export { compress, type CompressOptions } from './coding/compress.ts'
 export type { Coding } from './coding/coding.ts'
 export { decompress, type DecompressOptions } from './coding/decompress.ts'
 export { withMiddleware, type Middleware, type Next, use } from './app/middleware.ts'
+export { type RequestValue, requestValue } from './app/request-value.ts'
 export { rateLimit, type RateLimitOptions } from './middleware/rate-limit.ts'
 export { requestId, type RequestIdOptions } from './middleware/request-id.ts'
 export {

@@ -15,7 +15,7 @@ const RANKS = {
   fleet:
     'engine certainly.ts,changes.ts,presence.ts,wire.ts worker zone state jobs limits rooms ' +
     'overview.ts,server-config.ts connect.ts create.ts host',
-  http: 'message tls fetch listener websocket app core coding middleware server.ts cluster serve.ts',
+  http: 'message tls fetch listener websocket app core coding middleware contract server.ts cluster serve.ts',
   observe: 'figures thread,dashboard client.ts,observe.ts child.ts',
   transport: 'functions classes write read path.ts,refused.ts,frame.ts codec.ts,setup.ts rehearsal.ts',
   zone: 'ground context call parallel stream owner worker api',

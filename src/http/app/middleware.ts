@@ -183,10 +183,12 @@ function allowed(methods: readonly string[]): Response {
 
 function chained(handler: AnyHandler, list: readonly Middleware[]): AnyHandler {
   if (list.length === 0) return handler
-  return async (request) => {
+  const run: AnyHandler = async (request) => {
     const response = await step(handler, list, 0, request)
     return withCarried(response, carriedHeaders(request))
   }
+  // What a handler declares, it declares with middleware around it as well.
+  return '~contract' in handler ? Object.assign(run, { '~contract': handler['~contract'] }) : run
 }
 
 /** An error about a returned value, with what returned it: middleware or the handler. */

@@ -1,0 +1,125 @@
+/**
+ * Random requests against routes with contracts: a response of the declared shape, or 4xx; never 5xx.
+ *
+ * Requests are near a valid one: some values replaced, dropped, repeated or nested, so that many pass. The
+ * oracle of a body that is accepted is the schema itself. fast-check prints the seed of a failure.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type } from 'arktype'
+import fc from 'fast-check'
+import * as v from 'valibot'
+import { z } from 'zod'
+import { createApp, type Problem, route } from '../index.ts'
+import type { Schema } from '../index.ts'
+
+interface Tree {
+  readonly name: string
+  readonly of?: readonly Tree[] | undefined
+}
+const ZodTree: z.ZodType<Tree> = z.lazy(() => z.object({ name: z.string(), of: z.array(ZodTree).optional() }))
+const ValibotTree: v.GenericSchema<Tree> = v.object({
+  name: v.string(),
+  of: v.optional(v.array(v.lazy(() => ValibotTree))),
+})
+const ArkTree = type({ name: 'string', 'of?': 'unknown[]' })
+
+const BODIES: Record<string, Schema> = {
+  'zod, a tree': ZodTree,
+  'valibot, a tree': ValibotTree,
+  'arktype, an object': ArkTree,
+  'zod, a union': z.discriminatedUnion('kind', [
+    z.object({ kind: z.literal('a'), count: z.int().min(0) }),
+    z.strictObject({ kind: z.literal('b'), tags: z.record(z.string(), z.string()) }),
+  ]),
+  'valibot, a tuple': v.tuple([v.string(), v.number(), v.optional(v.boolean())]),
+  'arktype, a union': type({ kind: "'a'", count: 'number.integer >= 0' }).or({ kind: "'b'", tags: 'object' }),
+}
+
+const keys = fc.constantFrom(
+  'name',
+  'of',
+  'kind',
+  'count',
+  'tags',
+  '__proto__',
+  'constructor',
+  'toString',
+  '',
+  '0',
+)
+const texts = fc.oneof(fc.string({ unit: 'grapheme' }), fc.constantFrom('a', 'b', '__proto__', '\0', '💥'))
+const values = fc.letrec((tie) => ({
+  any: fc.oneof(
+    { depthSize: 'small' },
+    fc.oneof(texts, fc.integer(), fc.double(), fc.boolean(), fc.constant(null)),
+    fc.array(tie('any'), { maxLength: 4 }),
+    fc.array(fc.tuple(keys, tie('any')), { maxLength: 5 }).map((pairs) => Object.fromEntries(pairs)),
+    fc.record({ name: texts, of: fc.array(tie('any'), { maxLength: 3 }) }, { requiredKeys: ['name'] }),
+    fc.record({ kind: fc.constantFrom('a', 'b'), count: fc.nat(), tags: fc.dictionary(texts, texts) }),
+    fc.tuple(texts, fc.integer()),
+  ),
+})).any
+/** JSON, or nearly. */
+const bodies = fc
+  .tuple(values, fc.option(fc.tuple(fc.nat(200), texts), { freq: 6 }))
+  .map(([value, damage]) => {
+    const text = JSON.stringify(value)
+    return damage === null ? text : text.slice(0, damage[0]) + damage[1] + text.slice(damage[0])
+  })
+const types = fc.oneof(
+  { weight: 8, arbitrary: fc.constant('application/json') },
+  fc.constantFrom(
+    'text/plain',
+    'application/json;charset=utf-16',
+    'application/x+json',
+    '',
+    'multipart/form-data',
+  ),
+)
+const queries = fc.array(fc.tuple(fc.constantFrom('limit', 'tag', 'x', '__proto__', ''), texts), {
+  maxLength: 5,
+})
+
+for (const [name, body] of Object.entries(BODIES)) {
+  test(`requests for ${name}`, async () => {
+    const failed: unknown[] = []
+    const query = z.object({
+      limit: z.coerce.number().max(10).optional(),
+      tag: z.array(z.string()).optional(),
+    })
+    const echo = route(
+      { query, body, responses: { 200: z.object({ sent: z.any() }) } },
+      ({ body: sent }) => ({ sent: sent ?? null }),
+    )
+    const app = createApp({ routes: { '/': { POST: echo } }, error: (error) => void failed.push(error) })
+    const statuses = new Map<number, number>()
+    await fc.assert(
+      fc.asyncProperty(bodies, types, queries, async (text, contentType, pairs) => {
+        const received = Buffer.from(text).toString() // half of a pair of surrogates is replaced
+        const search = new URLSearchParams(pairs).toString()
+        const headers = contentType === '' ? undefined : { 'content-type': contentType }
+        const init = {
+          method: 'POST',
+          body: Buffer.from(text),
+          ...(headers === undefined ? {} : { headers }),
+        }
+        const response = await app.inject(`/?${search}`, init)
+        statuses.set(response.status, (statuses.get(response.status) ?? 0) + 1)
+        assert.deepEqual(failed, [])
+        const got = (await response.json()) as Problem & { sent: unknown }
+        if (response.status === 200) {
+          const checked = await body['~standard'].validate(JSON.parse(received))
+          assert.ok(checked.issues === undefined)
+          assert.deepEqual(got.sent, JSON.parse(JSON.stringify(checked.value ?? null)))
+        } else {
+          assert.ok([400, 415, 422].includes(response.status), `${response.status}`)
+          assert.equal(got.status, response.status)
+          assert.ok(got.errors.length > 0 && got.errors.length <= 100)
+        }
+      }),
+      { seed: 48, numRuns: 400 },
+    )
+    for (const status of [200, 400, 415, 422]) assert.ok(statuses.has(status), `no response is ${status}`)
+  })
+}

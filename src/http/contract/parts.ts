@@ -1,0 +1,80 @@
+/**
+ * The parts of a request as the plain values that schemas check: strings by name.
+ *
+ * Records have no prototype, since clients choose the names. Nothing is converted: whether `limit=7` is a
+ * number is a matter of the schema. Only a list that has one value is still a list, by its JSON Schema.
+ */
+import { isPlainObject } from '../../base/index.ts'
+import type { HttpRequest } from '../app/routes.ts'
+import { inputSchemaOf, type Schema } from './schema.ts'
+
+/** Reads a part of a request. */
+export type ReadPart = (request: HttpRequest) => unknown
+
+/** The reader of the query, for this schema. */
+export function queryReader(schema: Schema): ReadPart {
+  let lists: ReadonlySet<string> | undefined
+  return ({ url }) => {
+    const query = record()
+    const at = url.indexOf('?')
+    if (at < 0) return query
+    lists ??= listsOf(schema)
+    for (const [name, value] of new URLSearchParams(url.slice(at))) {
+      const before = query[name]
+      if (before === undefined) query[name] = lists.has(name) ? [value] : value
+      else if (Array.isArray(before)) before.push(value)
+      else query[name] = [before, value]
+    }
+    return query
+  }
+}
+
+export function readHeaders({ headers }: HttpRequest): unknown {
+  const all = record()
+  headers.forEach((value, name) => (all[name] = value))
+  return all
+}
+
+/** As RFC 6265, 5.4 has them; the first of two with one name. */
+export function readCookies({ headers }: HttpRequest): unknown {
+  const cookies = record()
+  for (const pair of headers.get('cookie')?.split(';') ?? []) {
+    const at = pair.indexOf('=')
+    const name = pair.slice(0, at).trim()
+    if (at > 0 && cookies[name] === undefined) cookies[name] = cookieValue(pair.slice(at + 1).trim())
+  }
+  return cookies
+}
+
+function cookieValue(text: string): string {
+  const value = text.startsWith('"') && text.endsWith('"') && text.length > 1 ? text.slice(1, -1) : text
+  if (!value.includes('%')) return value
+  try {
+    return decodeURIComponent(value)
+  } catch {
+    return value // of somebody who does not encode
+  }
+}
+
+/** Names whose schema is an array. */
+function listsOf(schema: Schema): ReadonlySet<string> {
+  const properties = inputSchemaOf(schema)?.['properties']
+  if (!isPlainObject(properties)) return new Set()
+  const isList = ([, value]: [string, unknown]): boolean => isPlainObject(value) && value['type'] === 'array'
+  return new Set(
+    Object.entries(properties)
+      .filter(isList)
+      .map(([name]) => name),
+  )
+}
+
+function record(): Record<string, string | string[]> {
+  return Object.create(null) as Record<string, string | string[]>
+}
+
+const JSON_TYPE = /^application\/(?:[\w!#$&.^-]+\+)?json *(?:;|$)/i
+
+/** Whether a content type is JSON (RFC 8259) or based on it (RFC 6839, 3.1). */
+export function isJsonType(type: string): boolean {
+  return type === 'application/json' || JSON_TYPE.test(type)
+}
