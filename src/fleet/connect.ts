@@ -41,8 +41,8 @@ import { urlOf, versionOf } from './version.ts'
  *   is made if it does not exist; a relative path starts from the current directory.
  *   `postgres://user:password@host:port/database`, or `postgresql://`: jobs, stores and locks in tables of
  *   Postgres, for all machines that reach it; what is left out is as in the environment (`PGHOST` and
- *   others), and `?host=/var/run/postgresql` names a socket. `memory:` or `memory:name`: this thread alone,
- *   for tests.
+ *   others), `?host=/var/run/postgresql` names a socket, and of several hosts, `a:5432,b:5432`, the one that
+ *   may be written is used. `memory:` or `memory:name`: this thread alone, for tests.
  * @throws {FleetError} `FLEET_ARGUMENT`, `FLEET_CONNECT`, `FLEET_PEER_MISSING`, `FLEET_CREDENTIALS`;
  *   `FLEET_DENIED` when a server refuses the credentials. Of a file `FLEET_NODE`, `FLEET_DISK_FULL`,
  *   `FLEET_FILE_FOLDER_MISSING`, `FLEET_FILE_DENIED`, `FLEET_FILE_FOREIGN`, `FLEET_FILE_CORRUPT`,

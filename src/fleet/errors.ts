@@ -93,7 +93,7 @@ export interface FleetCodes {
     readonly bytes: number
     readonly valueBytesMax: number
     /** What the bound is of. Default: the option `valueBytesMax`. */
-    readonly limit?: 'valueBytesMax' | 'max_payload' | 'progress' | 'after' | 'client'
+    readonly limit?: 'valueBytesMax' | 'max_payload' | 'progress' | 'after'
   }
   /** No host has the zone, or none has the version; `versions` are those that hosts have. */
   ZONE_NOWHERE: {
@@ -145,7 +145,6 @@ const SIZE_REMEDIES: Readonly<Record<SizeLimit, string>> = {
   max_payload: 'pass the name of a larger one, or raise max_payload of the server',
   progress: 'report less',
   after: 'let the jobs of after return less, such as names of what they have stored',
-  client: 'store what is larger in a table of your own, in the same transaction, and pass its key',
 }
 
 const SENTENCES: Sentences<FleetCodes> = {

@@ -11,6 +11,8 @@ import { createStreams } from './create.ts'
 import { Arrivals } from './engine/conformance.test.support.ts'
 import { SKIP, startServer } from './engine/nats/server.test.support.ts'
 import { host } from './host/host.ts'
+import { Large } from './jobs/large.ts'
+import { lettersName, queueName, recordsName } from './jobs/record.ts'
 import { type FleetUser, serverConfig } from './server-config.ts'
 import { zone } from '../zone/index.ts'
 
@@ -129,6 +131,29 @@ test('nats: a host and a caller do the work of their roles', { skip: SKIP }, asy
   copy.close()
   await prices.delete('tea')
   assert.equal(await far.lock('report').guard(() => far.lock('report').tryGuard(() => 1)), undefined)
+})
+
+test('nats: large arguments and results are for whoever submits and takes', { skip: SKIP }, async () => {
+  await using server = await setting()
+  const [hosts, far] = [await server.as('host'), await server.as('caller')]
+  await host(hosts, { ...hosting, jobsMax: 2 })
+  const jobs = far.jobs<Scores>('scores')
+  const long = 'x'.repeat(1_200_000)
+  await jobs.submit('long', 'echo', [long])
+  assert.equal(await jobs.result('long'), long)
+  await jobs.submit('sized', 'sized', [long.length])
+  assert.equal((await jobs.result<'sized'>('sized')).length, long.length)
+  // What a crash has left is looked for by a host.
+  const { engine } = hosts
+  const [queue, records, letters] = [
+    await engine.queue(queueName('scores')),
+    await engine.keyValue(recordsName('scores'), { ttlMs: 0 }),
+    await engine.keyValue(lettersName('scores'), { ttlMs: 0 }),
+  ]
+  const certainly = <Value>(work: () => Promise<Value>): Promise<Value> => work()
+  const swept = new Large({ engine, zone: 'scores', valueBytesMax: 10 * long.length, certainly })
+  assert.equal(await swept.sweep({ queue, records, letters }), 0)
+  for (const key of ['long', 'sized']) assert.equal(await jobs.forget(key), true)
 })
 
 test('nats: no user does what belongs to another one', { skip: SKIP }, async () => {

@@ -1,5 +1,6 @@
 /**
- * Jobs in Postgres by the command line: hosts that are killed, and lists of what is left.
+ * Jobs in Postgres by the command line: a host that waits for its server, hosts that are killed, and lists of
+ * what is left.
  *
  * Without a server these are skipped.
  */
@@ -26,12 +27,15 @@ test('hosts of a database are killed, and each key has one result', { skip: SKIP
   t.after(() => server[Symbol.asyncDispose]())
   const fleet = await connect(server.url(), { schema: 'shop' })
   t.after(() => fleet.close())
-  const begin = async () => {
+  /** @param {(why: string) => unknown} [waits] Called with what a host writes that waits for the server. */
+  const begin = async (waits) => {
     const words = ['host', module, '--postgres', server.url(), '--schema', 'shop', '--jobs', '2']
     const more = ['--workers', '1', '--lease', '1s']
     const child = spawn(process.execPath, [CORESPUN, ...words, ...more], {
-      stdio: ['ignore', 'pipe', 'inherit'],
+      stdio: ['ignore', 'pipe', waits === undefined ? 'inherit' : 'pipe'],
     })
+    if (waits !== undefined)
+      void once(createInterface({ input: child.stderr }), 'line').then(([why]) => waits(why))
     const ended = once(child, 'close').then(([code, signal]) => code ?? signal)
     t.after(() => child.kill('SIGKILL'))
     await Promise.race([
@@ -43,7 +47,11 @@ test('hosts of a database are killed, and each key has one result', { skip: SKIP
   const jobs = fleet.jobs('double')
   const keys = Array.from({ length: JOBS }, (_, index) => `job-${index}`)
   await jobs.submitMany(keys.map((key, index) => ({ key, name: 'double', args: [index] })))
-  const first = await begin()
+  await server.kill()
+  const first = await begin((why) => {
+    assert.match(why, /^corespun: cannot connect to .*; waiting for it$/)
+    return server.start()
+  })
   await Promise.race(keys.map((key) => jobs.result(key)))
   first.child.kill('SIGKILL')
   const second = await begin()

@@ -100,6 +100,12 @@ export interface KeyValue {
    * @throws {FleetError} As `put`.
    */
   delete(key: string, revision?: number): Promise<void>
+  /**
+   * As `put` of a key that nobody else uses, within a transaction of a caller: it is there when that is
+   * committed. Watches may pass over it. Absent where no caller can have one.
+   * @throws What the caller's client throws.
+   */
+  putWithin?(client: SqlClient, key: string, bytes: Uint8Array): Promise<void>
   /** A part of the values. @throws {FleetError} `FLEET_ARGUMENT` for another `after` than a part has had. */
   page(paging: Paging): Promise<Page<Entry>>
   /** The revision of the last write of any key, deletions too; 0 without any. */

@@ -445,7 +445,8 @@ export class Attempt {
     // What runs anew is another one.
     const bytes = job?.woken === undefined ? this.#lease.bytes : writeJob({ ...job, woken: undefined })
     // One that is larger is not one of ours.
-    const letter = writeLetter({ job: bytes.length > this.#bytesMax ? new Uint8Array() : bytes, record })
+    const own = bytes.length > this.#bytesMax ? new Uint8Array() : bytes
+    const letter = writeLetter({ job: own, record: { ...record, addedMs: this.#identity } })
     const revision = await certainly(() => letters.put(this.#key, letter))
     await this.#end(record)
     if (this.#record === record) this.#died(record)

@@ -176,8 +176,7 @@ export class Jobs<Module> {
     try {
       const job = { ...about, submission, replaces: replace, woken: undefined }
       const { bytes, reference } = this.#carried(job)
-      if (reference !== undefined) {
-        if (client !== undefined) checkSize(about.args.length, this.#bytesMax, 'client')
+      if (reference !== undefined && client === undefined) {
         const mayReplace = replace || repeat !== undefined
         if (!(await this.#keep(key, about.args, { reference, after, mayReplace }))) return false
       }
@@ -189,13 +188,16 @@ export class Jobs<Module> {
         if (!replace && hasEnded(readRecord((await records.get(key))?.bytes))) return false
         await this.#checkAfter(after)
         if (replace) return this.#replace(key, bytes, rank)
-        if (client !== undefined) return addedWithin(queue, client, [key, bytes, rank], this.#engine.scheme)
+        if (client !== undefined) {
+          const within = { queue, client, scheme: this.#engine.scheme, large: this.#large }
+          return addedWithin(within, [key, bytes, rank], reference, about.args)
+        }
         if (await queue.add(key, bytes, rank)) return true
         return repeat !== undefined && replaced(queue, this.#large, [key, bytes, rank])
       }
       isAdded = await this.#repeated(submit)
       // What was not confirmed may be added yet.
-      if (!isAdded && times === 1 && reference !== undefined)
+      if (!isAdded && times === 1 && reference !== undefined && client === undefined)
         await this.#large.drop(await this.#room(), key, reference)
       return isAdded
     } finally {
@@ -265,7 +267,8 @@ export class Jobs<Module> {
       key,
       clock: this.#engine.clock,
       ends: this.#ends,
-      read: (goesOn) => this.#endOf(key, goesOn),
+      find: (goesOn) => this.#isWaiting(key, goesOn),
+      read: (goesOn, finding) => this.#endOf(key, goesOn, finding),
       late: async (timeoutMs) => {
         const reason = await delayOf(this.#engine, zone, this.#room, key)
         return new FleetError('JOB_TIMEOUT', { zone, key, timeoutMs, reason })
@@ -302,27 +305,36 @@ export class Jobs<Module> {
   async #fetched(key: string, reference: string, goOn: () => void): Promise<Uint8Array | undefined> {
     const frame = await this.#large.get(reference, goOn)
     if (frame !== undefined) return frame
-    const record = await this.#endOf(key, () => false)
+    const goesOn = (): boolean => false
+    const record = await this.#endOf(key, goesOn, this.#isWaiting(key, goesOn))
     if (record?.value !== reference) return undefined
     throw new FleetError('JOB_DATA_LOST', { zone: this.name, key, what: 'result' })
   }
 
-  /** The record of a job that has ended. @throws {FleetError} `JOB_UNKNOWN`. */
-  async #endOf(key: string, goesOn: () => boolean): Promise<EndedRecord | undefined> {
-    const { queue, records } = await certainly(this.#engine, () => this.#room(), goesOn)
-    const read = async (): Promise<EndedRecord | undefined> => {
-      const record = readRecord((await certainly(this.#engine, () => records.get(key), goesOn))?.bytes)
-      return hasEnded(record) ? record : undefined
-    }
-    const record = await read()
-    if (record !== undefined) this.#ends.drop(key)
-    if (record !== undefined) return record
-    const item = await certainly(this.#engine, () => queue.find(key), goesOn)
-    if (item !== undefined) return undefined
-    // It may have ended between the two.
-    const last = await read()
-    if (last === undefined) throw new FleetError('JOB_UNKNOWN', { zone: this.name, key })
-    return last
+  /** Whether there is an item. */
+  async #isWaiting(key: string, goesOn: () => boolean): Promise<boolean> {
+    const { queue } = await certainly(this.#engine, () => this.#room(), goesOn)
+    return (await certainly(this.#engine, () => queue.find(key), goesOn)) !== undefined
+  }
+
+  /**
+   * The record of a job that has ended.
+   * @param finding Whether it waits. An end is written before its item is removed, so what is read behind
+   *   that is an end, or there is no such job.
+   * @throws {FleetError} `JOB_UNKNOWN`.
+   */
+  async #endOf(
+    key: string,
+    goesOn: () => boolean,
+    finding: Promise<boolean>,
+  ): Promise<EndedRecord | undefined> {
+    const isWaiting = await finding
+    const { records } = await certainly(this.#engine, () => this.#room(), goesOn)
+    const record = readRecord((await certainly(this.#engine, () => records.get(key), goesOn))?.bytes)
+    if (!hasEnded(record) && isWaiting) return undefined
+    if (!hasEnded(record)) throw new FleetError('JOB_UNKNOWN', { zone: this.name, key })
+    this.#ends.drop(key)
+    return record
   }
 
   /** How far a job is; `undefined` for a key that is free. */
@@ -544,7 +556,8 @@ export class Jobs<Module> {
     const letter = readLetter(found?.bytes)
     if (letter === undefined) return false
     const entry = await records.get(key)
-    const { status, addedMs } = readRecord(entry?.bytes) ?? FRESH
+    const { status } = readRecord(entry?.bytes) ?? FRESH
+    const { addedMs } = letter.record
     // One of several calls does it. What fails on the way can be repeated, since the letter is last.
     const fresh = (): Promise<unknown> => records.delete(key, entry!.revision)
     if (status === 'dead' && !(await isDone(fresh()))) return false

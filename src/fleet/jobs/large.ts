@@ -11,6 +11,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { Keeps, KeyValue } from '../engine/engine.ts'
 import { checkSize } from '../errors.ts'
+import type { SqlClient } from '../job-settings.ts'
 import { type Carried, isCount, readParts, written } from '../wire.ts'
 import { opened } from '../certainly.ts'
 import type { Room } from './listing.ts'
@@ -67,6 +68,11 @@ export class Large {
     return { manifests, parts }
   }
 
+  /** Have the stores. @throws {FleetError} What the engine fails with. */
+  async ready(): Promise<void> {
+    await this.#of.certainly(() => this.#stores())
+  }
+
   /** Most bytes of what is not large. */
   get #partBytes(): number {
     return this.#of.engine.messageBytesMax - RECORD_BYTES
@@ -81,16 +87,31 @@ export class Large {
     const { certainly, valueBytesMax } = this.#of
     checkSize(frame.length, valueBytesMax)
     const { manifests, parts } = await certainly(() => this.#stores())
-    const partBytes = this.#partBytes
-    const count = Math.ceil(frame.length / partBytes)
+    const all = this.#partsOf(frame)
     const how = ttlMs === undefined ? {} : { ttlMs: ttlMs + BEHIND_MS }
     await certainly(() => manifests.put(YOUNG + reference, written('young'), { ttlMs: YOUNG_MS }))
     // Before its parts, which are found by it.
-    await certainly(() => manifests.put(reference, written('large', key, count), how))
-    for (let index = 0; index < count; index++) {
-      const part = frame.subarray(index * partBytes, (index + 1) * partBytes)
+    await certainly(() => manifests.put(reference, written('large', key, all.length), how))
+    for (const [index, part] of all.entries())
       await certainly(() => parts.put(`${reference}.${index}`, part, how))
-    }
+  }
+
+  /**
+   * As {@link put} of arguments, within the transaction of a caller that adds the job: what is rolled back
+   * has never been there, so nothing is young.
+   * @throws What the client throws.
+   */
+  async putWithin(client: SqlClient, reference: string, key: string, frame: Uint8Array): Promise<void> {
+    const { manifests, parts } = await this.#stores()
+    const all = this.#partsOf(frame)
+    await manifests.putWithin?.(client, reference, written('large', key, all.length))
+    for (const [index, part] of all.entries()) await parts.putWithin?.(client, `${reference}.${index}`, part)
+  }
+
+  #partsOf(frame: Uint8Array): Uint8Array[] {
+    const length = this.#partBytes
+    const count = Math.ceil(frame.length / length)
+    return Array.from({ length: count }, (_, index) => frame.subarray(index * length, (index + 1) * length))
   }
 
   /**

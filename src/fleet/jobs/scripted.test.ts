@@ -616,3 +616,48 @@ played('a host that closes while it resumes takes nothing', async (world) => {
   await world.pass(LEASE_MS)
   assert.equal(runs.count, 0)
 })
+
+test('a caller waits for the engine twice to submit, and twice for a result of others', async () => {
+  const TRIP_MS = 10
+  const world = new World()
+  world.carry = (_client, arrive) => void world.clock.after(TRIP_MS / 2, arrive)
+  const { clock, caller } = world
+  const work = async (): Promise<void> => {
+    const engine = replaced(caller, { messages: undefined })
+    const jobs = new Jobs<Module>(engine, ZONE)
+    const records = await engine.keyValue(recordsName(ZONE), { ttlMs: 0 })
+    await jobs.count() // which opens what all of them need
+    const trips = async (asked: () => Promise<unknown>): Promise<number> => {
+      const begunMs = clock.nowMs()
+      await asked()
+      return (clock.nowMs() - begunMs) / TRIP_MS
+    }
+    assert.equal(await trips(() => jobs.submit('k', 'work', ['x'])), 2)
+    const ended: JobRecord = { ...FRESH, status: 'done', value: encode('x'), addedMs: 1 }
+    await records.put('k', writeRecord(ended))
+    assert.equal(await trips(() => jobs.result('k')), 2)
+    assert.equal(await trips(() => assert.rejects(jobs.result('none'), { code: 'JOB_UNKNOWN' })), 2)
+  }
+  await world.run(work())
+})
+
+played(
+  'again that is repeated behind a step that was not confirmed keeps the job',
+  async ({ caller, jobs }) => {
+    const [queue, letters] = [
+      await caller.queue(queueName(ZONE)),
+      await caller.keyValue(lettersName(ZONE), { ttlMs: 0 }),
+    ]
+    const leases = new Arrivals<Lease>()
+    const end = await queue.take(leases.push, { leasesMax: 1, leaseMs: LEASE_MS })
+    await jobs.submit('k', 'work', ['x'])
+    const { bytes, addedMs, done } = await leases.next()
+    end()
+    // Its host has not ended its item yet, and the record was deleted by the call before.
+    await letters.put('k', writeLetter({ job: bytes, record: { ...FRESH, status: 'dead', addedMs } }))
+    assert.equal(await jobs.again('k'), true)
+    await done()
+    assert.notEqual(await queue.find('k'), undefined)
+    assert.equal(await letters.get('k'), undefined)
+  },
+)

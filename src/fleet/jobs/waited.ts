@@ -18,8 +18,10 @@ export interface WaitedJob {
   readonly key: string
   readonly clock: Engine['clock']
   readonly ends: Ends
-  /** The record if the job has ended; it may stop trying when `goesOn` returns false. */
-  read(goesOn: () => boolean): Promise<EndedRecord | undefined>
+  /** Whether the job waits; it may stop trying when `goesOn` returns false. */
+  find(goesOn: () => boolean): Promise<boolean>
+  /** The record if the job has ended, read when it was found. */
+  read(goesOn: () => boolean, finding: Promise<boolean>): Promise<EndedRecord | undefined>
   /** The error of a wait that took `timeoutMs`. */
   late(timeoutMs: number): Promise<Error>
 }
@@ -72,8 +74,9 @@ export class Waited {
       return ends.wait(key, this.#arrived)
     }
     const listening = ends.watch(key, ended, this.#goesOn)
+    const finding = this.#find()
     // From then on no end is missed.
-    listening.then(look).catch(this.#fail)
+    listening.then(() => this.#look(finding)).catch(this.#fail)
     // Also of one that begins later: a server that is away is not waited for.
     return () =>
       void listening.then(
@@ -82,14 +85,20 @@ export class Waited {
       )
   }
 
-  #look(): void {
-    if (this.#isOver) return
-    this.#endPolling()
-    this.#read().catch(this.#fail)
+  #find(): Promise<boolean> {
+    const finding = this.#job.find(this.#goesOn)
+    finding.catch(() => {}) // it may fail before it is waited for
+    return finding
   }
 
-  async #read(): Promise<void> {
-    const record = await this.#job.read(this.#goesOn)
+  #look(finding?: Promise<boolean>): void {
+    if (this.#isOver) return
+    this.#endPolling()
+    this.#read(finding ?? this.#find()).catch(this.#fail)
+  }
+
+  async #read(finding: Promise<boolean>): Promise<void> {
+    const record = await this.#job.read(this.#goesOn, finding)
     if (record !== undefined) return this.#arrived(record)
     this.#endPolling()
     if (!this.#isOver) this.#endPolling = this.#job.clock.after(POLL_MS, () => this.#look())

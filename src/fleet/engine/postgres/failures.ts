@@ -11,7 +11,10 @@ const codeOf = (error: unknown): string => {
   return typeof code === 'string' ? code : ''
 }
 
-/** Codes of Node for an address where nobody listens, and those of a server that starts or is full. */
+/** Of a server that may only be read. */
+const READ_ONLY = '25006'
+
+/** Codes of Node for an address where nobody listens, and of a server that starts, is full or follows. */
 const AWAY: ReadonlySet<string> = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -24,6 +27,7 @@ const AWAY: ReadonlySet<string> = new Set([
   'ENOENT', // its socket
   '57P03', // it starts
   '53300', // too many connections
+  READ_ONLY, // until it is promoted
 ])
 
 /** pg has no codes for a server that accepts a connection and then is silent, or ends it. */
@@ -38,7 +42,11 @@ const ENDS = /^(08...|57P0[1-5]|25006)$/
 export const isLost = (error: unknown): boolean => !isOfServer(codeOf(error)) || ENDS.test(codeOf(error))
 
 /** Whether nothing of it was done, and a new connection may do it. */
-export const isUndone = (error: unknown): boolean => codeOf(error) === '25006'
+export const isUndone = (error: unknown): boolean => codeOf(error) === READ_ONLY
+
+/** For a server that has not refused anything yet. */
+export const readOnlyError = (): Error =>
+  Object.assign(new Error('it may only be read, as a standby'), { code: READ_ONLY })
 
 /** Whether a server that cannot be reached may be so later. */
 const isAway = (error: unknown): boolean =>
@@ -67,9 +75,11 @@ export function connectError(server: string, cause: unknown): FleetError {
   const remedy =
     code === '3D000'
       ? 'create the database, or name another one'
-      : /SSL|certificate/i.test(reason)
-        ? 'check sslmode of the address, and the certificate of the server'
-        : 'check address, credentials and server'
+      : code === READ_ONLY
+        ? 'name the server that may be written, or all of them: postgres://a,b/database'
+        : /SSL|certificate/i.test(reason)
+          ? 'check sslmode of the address, and the certificate of the server'
+          : 'check address, credentials and server'
   return new FleetError(
     'FLEET_CONNECT',
     { servers: server, reason, remedy, isAway: isAway(cause) },

@@ -91,6 +91,34 @@ else {
     assert.equal(await jobs.count(), 4)
   })
 
+  test('postgres: a long transaction of somebody else stops no job', async () => {
+    const schema = newName()
+    const url = (await server()).url()
+    await using fleet = await connect(url, { schema })
+    const jobs = fleet.jobs<Module>('z')
+    await jobs.submit('before', 'double', [1])
+    const client = new pg.Client(url)
+    await client.connect()
+    try {
+      // All that is removed from now on is there for it.
+      await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ')
+      const count = `SELECT count(*)::int AS count FROM ${schema}.corespun_items`
+      assert.equal((await client.query(count)).rows[0].count, 1)
+      await host(fleet, { name: 'z', module, version: 'v1', jobsMax: 4 })
+      const keys = Array.from({ length: 100 }, (_, index) => `job ${index}`)
+      await jobs.submitMany(keys.map((key, index) => ({ key, name: 'double', args: [index] }) as const))
+      const results = await Promise.all(keys.map((key) => jobs.result(key)))
+      assert.deepEqual(
+        results,
+        keys.map((_, index) => index * 2),
+      )
+      while ((await jobs.count()) > 0);
+      assert.equal((await client.query(count)).rows[0].count, 1)
+    } finally {
+      await client.end()
+    }
+  })
+
   test('postgres: a job is added when the transaction of its caller is committed', async () => {
     const schema = newName()
     const url = (await server()).url()
@@ -127,6 +155,45 @@ else {
       code: 'FLEET_ARGUMENT',
       message: /left out over memory:.*connect to postgres:/,
     })
+    assert.equal(hosting.name, 'z')
+  })
+
+  test('postgres: large arguments are there when the transaction of their caller is committed', async () => {
+    const [schema, url] = [newName(), (await server()).url()]
+    await using fleet = await connect(url, { schema })
+    const jobs = fleet.jobs<{ length(text: string): number }>('z')
+    const lengths = new URL('data:text/javascript,export const length = (text) => text.length')
+    await using hosting = await host(fleet, { name: 'z', module: lengths, version: 'v1', jobsMax: 1 })
+    const long = 'x'.repeat(2_500_000)
+    const kept = async (): Promise<unknown> => {
+      const stores = `store IN ('large_z', 'parts_z') AND bytes IS NOT NULL`
+      const [{ count }] = await (
+        await server()
+      ).sql(`SELECT count(*)::int AS count FROM ${schema}.corespun_values WHERE ${stores}`)
+      return count
+    }
+    const client = new pg.Client(url)
+    await client.connect()
+    try {
+      // Of a view that is older than the stores.
+      await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ')
+      await client.query('SELECT 1 FROM pg_tables')
+      assert.equal(await jobs.submit('undone', 'length', [long], { client }), true)
+      await client.query('ROLLBACK')
+      assert.equal(await kept(), 0)
+      await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ')
+      assert.equal(await jobs.submit('done', 'length', [long], { client }), true)
+      assert.equal(await jobs.submit('done', 'length', [long], { client }), false)
+      // Nobody waits for the transaction.
+      assert.equal(await jobs.submit('other', 'length', [long]), true)
+      assert.equal(await jobs.result('other'), long.length)
+      await client.query('COMMIT')
+      assert.equal(await jobs.result('done'), long.length)
+      assert.equal(await jobs.get('undone'), undefined)
+    } finally {
+      await client.end()
+    }
+    while ((await kept()) !== 0);
     assert.equal(hosting.name, 'z')
   })
 

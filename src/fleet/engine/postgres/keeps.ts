@@ -261,6 +261,10 @@ export class PostgresKeeps implements Engine {
     return {
       get: async (key) => (this.#checkOpen(), this.#gets.ask([name, key])),
       put: (key, bytes, how) => this.#put(name, { ttlMs: storeMs, ...how, key, bytes }),
+      putWithin: async (client, key, bytes) => {
+        this.#checkOpen()
+        await client.query(sql.putWithin, [name, textOf(key), bytes])
+      },
       delete: async (key, revision) =>
         void (await this.#put(name, { key, bytes: undefined, ...(revision !== undefined && { revision }) })),
       page: async ({ after, itemsMax }: Paging): Promise<Page<Entry>> => {

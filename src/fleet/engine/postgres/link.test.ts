@@ -25,9 +25,10 @@ test('postgres: an operation whose server is away for too long may be repeated',
       return () => clearImmediate(timer)
     },
   }
-  const config = { host: '/nowhere', user: 'shop', database: 'shop' }
-  const link = new Link(pg, { config, connectMs: 5000, clock, channel: 'hints', onHint: () => {} })
-  const problem = { code: 'FLEET_TIMEOUT', message: /^connecting to \/nowhere, database shop was not/ }
+  const configs = ['/nowhere', '/else'].map((host) => ({ host, user: 'shop', database: 'shop' }))
+  const link = new Link(pg, { configs, connectMs: 5000, clock, channel: 'hints', onHint: () => {} })
+  const message = /^connecting to \/nowhere, \/else, database shop was not/
+  const problem = { code: 'FLEET_TIMEOUT', message }
   await assert.rejects(link.query('SELECT 1'), problem)
   assert.ok(nowMs > OPERATION_MS / 2, `${nowMs}`)
   await assert.rejects(

@@ -11,6 +11,7 @@ import { failureOf } from './failures.ts'
 import { PostgresKeeps } from './keeps.ts'
 import { Link, OPERATION_MS } from './link.ts'
 import { namesIn, prepareSchema } from './schema.ts'
+import { serversOf } from './servers.ts'
 
 /** How a connection is made, checked. */
 export interface PostgresSettings {
@@ -33,16 +34,17 @@ export async function postgresEngine(settings: PostgresSettings): Promise<Engine
   const { default: pg } = await peer('pg', () => import('pg'), 'connect(): postgres://')
   const { name, connectMs, schema, tls } = settings
   const names = namesIn(schema)
+  const servers = serversOf(settings.where)
   let engine: PostgresKeeps | undefined
   const open = (): Link => {
     try {
       return new Link(pg, {
-        config: {
-          ...configOf(settings),
+        configs: servers.map((where) => ({
+          ...configOf({ ...settings, where }),
           application_name: name,
           keepAlive: true,
           ...(tls !== undefined && { ssl: tls }),
-        },
+        })),
         connectMs,
         clock: CLOCK,
         channel: names.channel,

@@ -8,7 +8,7 @@
  */
 import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chownSync, cpSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { chownSync, cpSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative, resolve } from 'node:path'
 import { after } from 'node:test'
@@ -121,8 +121,19 @@ export class PostgresServer {
 
 /** Start one. @param settings As `fsync=off`. */
 export async function startServer(settings: readonly string[] = ['fsync=off']): Promise<PostgresServer> {
+  const server = await makeServer(settings)
+  await server.start()
+  return server
+}
+
+function newFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'pg-'))
   if (isRoot) chownSync(folder, NOBODY, NOBODY)
+  return folder
+}
+
+async function makeServer(settings: readonly string[]): Promise<PostgresServer> {
+  const folder = newFolder()
   const args = [
     '-D',
     join(folder, 'data'),
@@ -136,8 +147,22 @@ export async function startServer(settings: readonly string[] = ['fsync=off']): 
   ]
   const server = new PostgresServer(folder, settings)
   await run(join(server.programs, 'initdb'), args, { ...AS, cwd: folder })
-  await server.start()
   return server
+}
+
+/** A primary, and a standby that has what is committed before that is confirmed. */
+export async function startPair(): Promise<[primary: PostgresServer, standby: PostgresServer]> {
+  const primary = await makeServer(['fsync=off', 'synchronous_standby_names=*'])
+  const folder = newFolder()
+  // Of one that has never run: it has all of its log yet.
+  await run('cp', ['-a', join(primary.folder, 'data'), folder])
+  const signal = join(folder, 'data', 'standby.signal')
+  writeFileSync(signal, '')
+  if (isRoot) chownSync(signal, NOBODY, NOBODY)
+  const follows = `primary_conninfo=host=${primary.folder} user=postgres`
+  const standby = new PostgresServer(folder, ['fsync=off', follows])
+  await Promise.all([primary.start(), standby.start()])
+  return [primary, standby]
 }
 
 /** One for the tests of a file. */

@@ -158,6 +158,13 @@ export const valueStatements = ({ values, names }: Names) => ({
       RETURNING v.key, v.revision)
     SELECT * FROM fresh UNION ALL SELECT * FROM anyway UNION ALL SELECT * FROM changed`,
 
+  /**
+   * Store, key, bytes. Within a transaction of somebody else, who would hold up all that write to the store
+   * by a lock of its row; so its revision may be another one's too.
+   */
+  putWithin: `INSERT INTO ${values} (store, key, revision, bytes) VALUES ($1, $2,
+      coalesce((SELECT last FROM ${names} WHERE kind = 'store' AND name = $1), 0) + 1, $3)`,
+
   /** Store, the key behind which it begins (NULL: at the first), most values, bytes after which it ends. */
   page: `WITH part AS (
         SELECT key, octet_length(bytes) AS size FROM ${values} v
