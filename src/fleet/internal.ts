@@ -10,6 +10,7 @@ import { VALUE_BYTES_MAX } from './settings.ts'
 export type { Fleet } from './connect.ts'
 export { certainly, opened } from './certainly.ts'
 export type { Faults, Simulation } from './engine/memory/simulation.ts'
+export type { JobOutcome, JobTask } from './jobs/attempt.ts'
 export type { End, Engine, Entry, KeyValue, Lease, Queue } from './engine/engine.ts'
 export { runsQueueName } from './overview.ts'
 export { hasCode, mayPass } from './errors.ts'
@@ -21,11 +22,14 @@ export { errorFrame } from './worker/task.ts'
 export const sqliteEngine = async (file: string): Promise<Engine> =>
   (await import('./engine/sqlite/sqlite.ts')).sqliteEngine(file)
 
-/** The network of simulations, and the connections over it, which are loaded with the first one. */
+/** The network of simulations, connections over it, and what takes jobs; loaded with the first one. */
 export const simulated = async () => {
-  const [{ Fleet }, { Simulation }] = await Promise.all([
+  const [{ Fleet }, { Simulation }, { JobTaker }, { FleetError }] = await Promise.all([
     import('./connect.ts'),
     import('./engine/memory/simulation.ts'),
+    import('./jobs/taker.ts'),
+    import('./errors.ts'),
   ])
-  return { fleetOver: (engine: Engine) => new Fleet(engine, VALUE_BYTES_MAX), Simulation }
+  const fleetOver = (engine: Engine) => new Fleet(engine, VALUE_BYTES_MAX)
+  return { fleetOver, FleetError, JobTaker, Simulation }
 }

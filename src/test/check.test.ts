@@ -3,7 +3,7 @@
  * processes do, and what no seed decides is refused.
  */
 import assert from 'node:assert/strict'
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -35,6 +35,8 @@ test('time, chance, timers and ids follow from the seed, and are real again behi
   for (const _ of [1, 2])
     await check({ seeds: 3 }, async ({ now, id, random, sleep }) => {
       const list: unknown[] = [Math.random(), random(), randomUUID(), crypto.randomUUID(), id()]
+      const later = await new Promise((resolve) => randomBytes(8, (_, bytes) => resolve(bytes)))
+      list.push(randomBytes(8).toString('hex'), later)
       await wait(1000)
       assert.equal(now(), Date.UTC(2026, 0, 1, 0, 0, 1))
       assert.equal(new Date().getTime(), now())
@@ -65,7 +67,7 @@ test('time, chance, timers and ids follow from the seed, and are real again behi
   assert.equal(seen.length, 8)
   assert.deepEqual(seen.slice(0, 4), seen.slice(4))
   assert.equal(new Set(seen.map(String)).size, 4)
-  assert.equal(seen[0][5], 110)
+  assert.equal(seen[0][7], 110)
   assert.deepEqual([setTimeout, Date, Math.random], before)
   assert.ok(Date.now() > 0)
 })
@@ -334,6 +336,77 @@ const REGISTER: Model<number, number | 'read', number> = {
     return output === undefined || output === state ? [state] : []
   },
 }
+
+test('a clock that steps changes the time of day alone', async () => {
+  const jumps = new Set<number>()
+  await check({ seeds: 60, clockStepMs: 3_600_000, stall: 0 }, async ({ now, sleep }) => {
+    for (let count = 0; count < 10; count++) {
+      const [day, time] = [now(), performance.now()]
+      await sleep(1000)
+      assert.equal(performance.now() - time, 1000)
+      assert.equal(Date.now(), now())
+      jumps.add(Math.sign(now() - day - 1000))
+      assert.ok(Math.abs(now() - day) <= 3_601_000)
+    }
+  })
+  assert.deepEqual([...jumps].sort(), [-1, 0, 1])
+  const found = await failing({ seeds: 100, clockStepMs: 60_000 }, async ({ sleep }) => {
+    const until = Date.now() + 1000
+    await sleep(500)
+    assert.ok(Date.now() < until, 'a lease by the clock of the day')
+  })
+  assert.match(found.facts.story, /main: the clock of the day steps by \d+ ms/)
+})
+
+test('what a run leaves open is found, if that is asked for', async () => {
+  const left = (what: RegExp, body: (world: World) => unknown) =>
+    failing({ seeds: 1, leaks: true }, body).then(({ code, message }) => {
+      assert.equal(code, 'CHECK_LEAK')
+      assert.match(message, what)
+    })
+  await left(/task #1: has not ended {2}\(check\.test\.[jt]s:\d+\)/, ({ spawn }) => void spawn(() => {}))
+  await left(/main: setInterval\(\) {2}\(check\.test/, () => void setInterval(() => {}, 100))
+  await left(/main waits for sleep\(5\)/, ({ sleep }) => void sleep(5))
+  await left(/main: the server http:\/\/localhost:3000/, ({ serve }) => serve({ routes: {} }))
+  await left(/fiber #\d+ idle has not ended/, async ({ step }) => {
+    fork(fiberSleep(60_000), { name: 'idle' })
+    await step()
+  })
+  await check({ seeds: 30, leaks: true }, async ({ spawn, serve, fetch, step, lock }) => {
+    const [one, server] = [lock(), await serve({ routes: { '/': 'hello' } })]
+    await Promise.all([1, 2].map(() => spawn(() => one.guard(() => step())).join()))
+    assert.equal(await (await fetch(server.url)).text(), 'hello')
+    const killed = spawn(() => new Promise(() => {}))
+    await step()
+    killed.kill()
+    clearTimeout(setTimeout(() => {}, 5))
+    assert.equal(
+      setTimeout(() => {}, 60_000)
+        .unref()
+        .hasRef(),
+      false,
+    )
+    await new Promise((resolve) => setTimeout(resolve, 5))
+    await fork(fiberSleep(5)).join()
+    await server.close()
+  })
+})
+
+test('what has a bound of the time of a run fails when it takes longer', () =>
+  check({ seeds: 20, stall: 0 }, async ({ within, sleep, now }) => {
+    assert.equal(await within(100, async () => (await sleep(99), 'in time')), 'in time')
+    const begun = now()
+    const late = within(100, async function search() {
+      await sleep(1000)
+    })
+    const message = "search has not ended within 100 ms of the run's time"
+    await assert.rejects(late, { code: 'CHECK_LATE', message })
+    assert.equal(now() - begun, 100)
+    await assert.rejects(
+      within(1, () => Promise.reject(new RangeError('its own'))),
+      RangeError,
+    )
+  }).then(() => {}))
 
 test('a history of a register that is cached is not linearizable, that of one without is', async () => {
   const body = (isCached: boolean) => async (world: World) => {

@@ -10,8 +10,10 @@ import { CheckError, type CheckFacts, wrong } from './errors.ts'
 import { callerIn } from './frames.ts'
 import { mockGlobals } from './mock.ts'
 import { simulated } from '../fleet/internal.ts'
+import { type HttpParts, SeededHttp } from './http.ts'
 import { SeededNetwork } from './network.ts'
 import { type CheckOptions, type Settings, checkOptions } from './options.ts'
+import { fileOfCommand, ofPart, reported } from './part.ts'
 import { type Deviation, type Ending, Play, type Strategy, current } from './play.ts'
 import { type Real, watchReal } from './real.ts'
 import { shrink } from './shrink.ts'
@@ -37,8 +39,8 @@ let last: Promise<unknown> = Promise.resolve()
  * @param body Everything that a run needs is made in it. It fails when it throws, or a task does that nobody
  *   joins; tasks that have not ended when it returns are ended.
  * @throws {CheckError} `CHECK_FAILED`, `CHECK_DEADLOCK`, `CHECK_LIVELOCK`, `CHECK_REAL`,
- *   `CHECK_NOT_REPEATED`, each with the seed and its story; `CHECK_ARGUMENT`, also for
- *   values of CORESPUN_SEED and CORESPUN_SEEDS that are not numbers.
+ *   `CHECK_LEAK`, `CHECK_NOT_REPEATED`, each with the seed and its story; `CHECK_ARGUMENT`, also for
+ *   values of CORESPUN_SEED, CORESPUN_SEEDS and CORESPUN_SEEDS_PART that they cannot have.
  *
  * @example
  * ```ts
@@ -61,10 +63,10 @@ let last: Promise<unknown> = Promise.resolve()
  */
 export async function check(options: CheckOptions, body: (world: World) => unknown): Promise<Checked> {
   const settings = checkOptions(options)
-  const command = commandOf(new Error('here'))
-  const mine = last.then(() => new Search(settings, body, command).run())
+  const where = callerIn(new Error('here'))
+  const mine = last.then(() => new Search(settings, body, commandOf(where)).run())
   last = mine.catch(() => {})
-  return mine
+  return reported(where, mine)
 }
 
 interface Run {
@@ -79,6 +81,7 @@ class Search {
   readonly #command: string
   readonly #traces = new Set<number>()
   #parts!: Awaited<ReturnType<typeof simulated>>
+  #http!: HttpParts
   #steps = 0
 
   constructor(settings: Settings, body: (world: World) => unknown, command: string) {
@@ -88,7 +91,7 @@ class Search {
   }
 
   async run(): Promise<Checked> {
-    this.#parts = await simulated()
+    ;[this.#parts, this.#http] = await Promise.all([simulated(), import('../http/index.ts')])
     effects.seeded = () => current.getStore()
     const restore = this.#settings.mock ? mockGlobals() : () => {}
     try {
@@ -100,7 +103,7 @@ class Search {
   }
 
   async #search(): Promise<Checked> {
-    const all = seeds(this.#settings.seeds, undefined, wrong)
+    const all = seeds(this.#settings.seeds, ofPart, wrong)
     const isOne = process.env['CORESPUN_SEED'] !== undefined
     const [first, real] = await watchReal(() => this.#play(0, plain, false))
     if (real !== undefined) throw this.#refused(first, real)
@@ -120,11 +123,13 @@ class Search {
   }
 
   async #play(seed: number, strategy: Strategy, isShown: boolean): Promise<Run> {
-    const play = new Play({ seed, strategy, stepsMax: this.#settings.stepsMax, isShown })
+    const play = new Play({ ...this.#settings, seed, strategy, isShown })
     const network = new SeededNetwork(play, this.#settings.network, this.#parts)
+    const http = new SeededHttp(play, network, this.#settings.network, this.#http)
+    play.fetch = (input, init) => http.fetch(input, init)
     const restore = seedFibers(play)
     try {
-      const ending = await play.run(() => this.#body(worldOf(play, network)))
+      const ending = await play.run(() => this.#body(worldOf(play, network, http)))
       this.#traces.add(play.trace)
       this.#steps += play.steps
       return { seed, play, ending }
@@ -188,6 +193,10 @@ function errorOf(run: Run, factsOf: (run: Run) => CheckFacts): CheckError {
     const reason = `${named}: it has not ended after ${run.play.steps - 1} steps (stepsMax)\n${ending.waits}`
     return new CheckError('CHECK_LIVELOCK', { ...facts, reason })
   }
+  if (ending.kind === 'leak') {
+    const reason = `${named}: the callback has ended, and left open (leaks):\n${ending.waits}`
+    return new CheckError('CHECK_LEAK', { ...facts, reason })
+  }
   const cause = (ending as { readonly error: unknown }).error
   const found = new CheckError(
     'CHECK_FAILED',
@@ -200,8 +209,9 @@ function errorOf(run: Run, factsOf: (run: Run) => CheckFacts): CheckError {
 }
 
 /** How the caller's file is run again. */
-function commandOf(at: Error): string {
-  const [file] = callerIn(at)
+function commandOf([file]: readonly [string, string]): string {
+  const named = fileOfCommand()
+  if (named !== undefined) return `npx corespun test ${named}`
   if (process.env['VITEST'] !== undefined) return `npx vitest run ${file}`
   if (process.env['JEST_WORKER_ID'] !== undefined) return `npx jest ${file}`
   return process.env['NODE_TEST_CONTEXT'] === undefined ? `node ${file}` : `node --test ${file}`

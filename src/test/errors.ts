@@ -37,6 +37,10 @@ export interface CheckCodes {
   CHECK_DEADLOCK: CheckFacts
   /** The callback has not ended after `stepsMax` steps. */
   CHECK_LIVELOCK: CheckFacts
+  /** With the option `leaks`: the callback has ended, and something is open. */
+  CHECK_LEAK: CheckFacts
+  /** What `within()` of a world bounds has not ended in time. */
+  CHECK_LATE: { readonly what: string; readonly ms: number }
   /** The program has asked for what no seed decides, such as a socket, a file or a thread. */
   CHECK_REAL: CheckFacts & { readonly resource: string; readonly where: string }
   /** The same seed has made another run: the program reads what no seed decides. */
@@ -57,6 +61,8 @@ const SENTENCES: Sentences<CheckCodes> = {
   CHECK_FAILED: (facts) => found(facts),
   CHECK_DEADLOCK: (facts) => found(facts),
   CHECK_LIVELOCK: (facts) => found(facts),
+  CHECK_LEAK: (facts) => found(facts),
+  CHECK_LATE: ({ what, ms }) => `${what} has not ended within ${ms} ms of the run's time`,
   CHECK_REAL: (facts) => found(facts),
   CHECK_NOT_REPEATED: (facts) => found(facts),
   CHECK_HISTORY: ({ reason, history }) => `${reason}\n${history}`,

@@ -3,21 +3,31 @@
  *
  * They wait for each other by a scheduler, which is replaced for as long as a run lasts.
  */
+import type { LostFiberError } from '../fiber/index.ts'
 import { type Ready, Scheduler, turn } from '../fiber/internal.ts'
 import { type Actor, type Play, current } from './play.ts'
 
-/** So many steps that a fiber goes on until its next wait. */
-const STEPS = 2048
+/** How fibers of a run go on. */
+interface FiberSettings {
+  /** Most steps that one makes before it has to step aside; of 2,048 it makes as many as outside of runs. */
+  readonly stepsMax: number
+  /** Receives errors that nobody does; default: as outside. */
+  readonly report?: (error: LostFiberError) => void
+}
+
+const OUTSIDE: FiberSettings = { stepsMax: 2048 }
 
 class SeededScheduler extends Scheduler {
   readonly #play: Play
+  readonly #settings: FiberSettings
   /** A fiber belongs to the task that has started it. */
   readonly #owners = new WeakMap<Ready, Actor>()
   #end = (): void => {}
 
-  constructor(play: Play) {
+  constructor(play: Play, settings: FiberSettings) {
     super()
     this.#play = play
+    this.#settings = settings
     this.isDraining = true
   }
 
@@ -26,9 +36,20 @@ class SeededScheduler extends Scheduler {
     if (owner === undefined) this.#owners.set(ready, (owner = current.getStore() ?? this.#play.root))
     const actor = owner
     this.#play.ready(actor, 'a fiber', () => {
-      turn.steps = STEPS
+      this.grant()
       current.run(actor, () => ready.resume())
     })
+  }
+
+  /** How many steps the next one may make. */
+  grant(): void {
+    const { stepsMax } = this.#settings
+    turn.steps = stepsMax === OUTSIDE.stepsMax ? stepsMax : 1 + Math.floor(this.random() * stepsMax)
+  }
+
+  override report(error: LostFiberError): void {
+    if (this.#settings.report === undefined) super.report(error)
+    else this.#settings.report(error)
   }
 
   override beginTurn(): boolean {
@@ -57,9 +78,9 @@ class SeededScheduler extends Scheduler {
 }
 
 /** Let the fibers of this thread belong to `play` until what is returned is called. */
-export function seedFibers(play: Play): () => void {
+export function seedFibers(play: Play, settings = OUTSIDE): () => void {
   const outer = turn.scheduler
-  turn.scheduler = new SeededScheduler(play)
+  turn.scheduler = new SeededScheduler(play, settings)
   return () => {
     turn.scheduler = outer
     turn.steps = 0

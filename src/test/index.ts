@@ -16,6 +16,8 @@ export {
   linearizable,
   noLostUpdate,
 } from './history.ts'
+export type { SeededHost, SeededHostOptions } from './hosts.ts'
+export type { SeededServeOptions, SeededServer } from './http.ts'
 export type { CheckOptions, NetworkFaults } from './options.ts'
 export type { Spawned } from './tasks.ts'
 export type { World } from './world.ts'

@@ -11,6 +11,9 @@ type Any = (...args: never[]) => unknown
 /** What `setTimeout` and its kin return in a run. */
 class SeededTimer {
   end = (): void => {}
+  /** Whether it keeps a process alive, and what is to be done when it does not any more. */
+  isRef = true
+  forget = (): void => {}
   readonly #begin: (timer: SeededTimer) => void
 
   constructor(begin: (timer: SeededTimer) => void) {
@@ -18,13 +21,16 @@ class SeededTimer {
     begin(this)
   }
   ref(): this {
+    this.isRef = true
     return this
   }
   unref(): this {
+    this.isRef = false
+    this.forget()
     return this
   }
   hasRef(): boolean {
-    return true
+    return this.isRef
   }
   refresh(): this {
     this.end()
@@ -52,8 +58,10 @@ function timerOf(
   return new SeededTimer((timer) => {
     const begin = (): void => {
       let isOver = false
+      timer.forget = timer.isRef ? actor.play.opened(actor, what) : (): void => {}
       const fire = (): void => {
         if (isOver) return
+        timer.forget()
         if (isRepeated) begin()
         fn()
       }
@@ -62,6 +70,7 @@ function timerOf(
       )
       timer.end = () => {
         isOver = true
+        timer.forget()
         end()
       }
     }
@@ -77,8 +86,17 @@ export function uuidOf({ random }: Actor): string {
   return `${hex(8)}-${hex(4)}-4${hex(3)}-${variant}${hex(3)}-${hex(12)}`
 }
 
-/** The time of day at which a run begins. */
-export const EPOCH_MS = Date.UTC(2026, 0, 1)
+/** As `randomBytes()` of node:crypto. */
+function bytesOf(
+  actor: Actor,
+  size: number,
+  callback?: (error: null, bytes: Buffer) => void,
+): Buffer | undefined {
+  const bytes = Buffer.from(Array.from({ length: size }, () => Math.floor(actor.random() * 256)))
+  if (callback === undefined) return bytes
+  actor.play.ready(actor, 'randomBytes()', () => current.run(actor, () => callback(null, bytes)))
+  return undefined
+}
 
 /** Replace them all; what is returned undoes it. */
 export function mockGlobals(): () => void {
@@ -103,10 +121,12 @@ export function mockGlobals(): () => void {
       return Object.assign(replaced, real)
     })
   mockTimers(within)
+  within(globalThis, 'fetch', ({ play }, ...args: Parameters<typeof fetch>) => play.fetch(...args))
   within(Math, 'random', ({ random }) => random())
   within(performance, 'now', ({ play }) => play.nowMs())
   within(globalThis.crypto, 'randomUUID', uuidOf)
   within(process.getBuiltinModule('node:crypto'), 'randomUUID', uuidOf)
+  within(process.getBuiltinModule('node:crypto'), 'randomBytes', bytesOf)
   put(globalThis, 'Date', (real) => dateOf(real as unknown as DateConstructor))
   const { syncBuiltinESMExports } = process.getBuiltinModule('node:module')
   syncBuiltinESMExports()
@@ -191,7 +211,7 @@ function abortError({ reason }: AbortSignal): Error {
 function dateOf(real: DateConstructor): DateConstructor {
   const nowMs = (): number => {
     const actor = current.getStore()
-    return actor === undefined ? real.now() : EPOCH_MS + Math.floor(actor.play.nowMs())
+    return actor === undefined ? real.now() : Math.floor(actor.play.wallMs())
   }
   return new Proxy(real, {
     construct: (target, args: unknown[], made) =>

@@ -6,7 +6,8 @@
 import type { Faults, Fleet, Simulation, simulated } from '../fleet/internal.ts'
 import { type Actor, type Play, current } from './play.ts'
 
-type Parts = Awaited<ReturnType<typeof simulated>>
+/** What is loaded before a run. */
+export type FleetParts = Awaited<ReturnType<typeof simulated>>
 
 /** Where the connections of a run meet. */
 export class SeededNetwork {
@@ -14,19 +15,19 @@ export class SeededNetwork {
   readonly #faults: Faults
   readonly #owners = new Map<string, Actor>()
   readonly #cut = new Set<Actor>()
-  readonly #parts: Parts
+  readonly parts: FleetParts
   #simulation: Simulation | undefined
 
-  constructor(play: Play, faults: Faults, parts: Parts) {
+  constructor(play: Play, faults: Faults, parts: FleetParts) {
     this.#play = play
     this.#faults = faults
-    this.#parts = parts
+    this.parts = parts
   }
 
   get #network(): Simulation {
     if (this.#simulation !== undefined) return this.#simulation
     const play = this.#play
-    const simulation = new this.#parts.Simulation(play.seed, this.#faults, play)
+    const simulation = new this.parts.Simulation(play.seed, this.#faults, play)
     const carry = simulation.carry.bind(simulation)
     // What arrives at a connection is handled by the task that has opened it, if that is alive.
     simulation.carry = (client, arrive) => {
@@ -49,12 +50,16 @@ export class SeededNetwork {
       play.after(ms, () => void (actor.isDead || current.run(actor, run)))
     const engine = this.#network.connect(client, { nowMs: () => play.nowMs(), after })
     actor.whenDead(() => engine.vanish())
-    return this.#parts.fleetOver(engine)
+    return this.parts.fleetOver(engine)
   }
 
   /** Nothing passes to and from the connections of a task until what is returned is called. */
   cut(actor: Actor): () => void {
     this.#cut.add(actor)
     return () => void this.#cut.delete(actor)
+  }
+
+  isCut(actor: Actor): boolean {
+    return this.#cut.has(actor)
   }
 }

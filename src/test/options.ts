@@ -15,6 +15,8 @@ export interface NetworkFaults {
   readonly repeat?: number
   /** The longest delay in ms, so messages pass each other; default 5. */
   readonly delayMs?: number
+  /** How many messages of `fetch()` reset their connection instead; default 0. */
+  readonly resets?: number
 }
 
 /** Options of {@link check}. */
@@ -31,9 +33,19 @@ export interface CheckOptions {
   readonly stepsMax?: number
   /** How likely time passes although tasks could go on, from 0 to 1; default 0.02. */
   readonly stall?: number
-  /** Whether timers, `Date`, `Math.random` and `crypto.randomUUID` follow the seed; default true. */
+  /** Whether timers, `Date`, `fetch`, and random numbers of Node follow the seed; default true. */
   readonly mock?: boolean
-  /** Of the network between connections of `world.connect()`. */
+  /**
+   * How far the clock of the day (`now()`, `Date`) steps at most, in ms, forward or back, at one of 20 moves
+   * of time; `performance.now()` and timers do not. Default 0.
+   */
+  readonly clockStepMs?: number
+  /**
+   * Whether a run fails that leaves something open: tasks, fibers, timers, waits, servers. Default false:
+   * they end with the run.
+   */
+  readonly leaks?: boolean
+  /** Of the network between connections of `world.connect()`, and between `fetch()` and `serve()`. */
   readonly network?: NetworkFaults
 }
 
@@ -44,6 +56,8 @@ export function share(otherwise: number): Kind<number> {
 }
 
 const DELAY_MS_MAX = 60_000
+/** A year. */
+const CLOCK_STEP_MS_MAX = 31_536_000_000
 const KINDS = {
   seeds: integer(1, 999_999_999, 1000),
   strategy: oneOf<NonNullable<CheckOptions['strategy']>>([...STRATEGIES, 'mixed'], 'mixed'),
@@ -52,13 +66,15 @@ const KINDS = {
   stepsMax: integer(1, 10_000_000, 10_000),
   stall: share(0.02),
   mock: flag(true),
+  clockStepMs: integer(0, CLOCK_STEP_MS_MAX, 0),
+  leaks: flag(false),
   network: {
     expected: 'an object',
     accepts: (value: unknown) => typeof value === 'object' && value !== null,
     default: {},
   },
 }
-const NETWORK = { loss: share(0), repeat: share(0), delayMs: milliseconds(DELAY_MS_MAX, 5) }
+const NETWORK = { loss: share(0), repeat: share(0), delayMs: milliseconds(DELAY_MS_MAX, 5), resets: share(0) }
 
 /** @throws {CheckError} `CHECK_ARGUMENT`. */
 export function checkOptions(options: CheckOptions | undefined) {

@@ -10,6 +10,7 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { type Seeded, generator } from '../base/index.ts'
+import { type FiberDump, dump } from '../fiber/index.ts'
 import { thisBridge } from '../bridge/index.ts'
 import { CheckError } from './errors.ts'
 import { frameOf } from './frames.ts'
@@ -21,6 +22,10 @@ const STEPS_IN_A_ROW_MAX = 50
 const STEPS_WITHOUT_TIME_MAX = 500
 /** A timer that is this long only keeps a process alive; it never fires here. */
 const FOREVER_MS = 2 ** 31 - 1
+/** The time of day at which a run begins. */
+const EPOCH_MS = Date.UTC(2026, 0, 1)
+/** How many moves of time step the clock of the day, where that steps. */
+const CLOCK_STEPS = 0.05
 /** The choice that lets time pass. */
 export const CLOCK = -1
 const { setImmediate: soon } = globalThis
@@ -128,12 +133,16 @@ export type Strategy = (choice: Choice) => number
 export type Ending =
   | { readonly kind: 'done' }
   | { readonly kind: 'failed'; readonly error: unknown }
-  | { readonly kind: 'deadlock' | 'livelock'; readonly waits: string }
+  | { readonly kind: 'deadlock' | 'livelock' | 'leak'; readonly waits: string }
 
 export interface PlaySettings {
   readonly seed: number
   readonly strategy: Strategy
   readonly stepsMax: number
+  /** How far the clock of the day steps at most. */
+  readonly clockStepMs: number
+  /** Whether what is open at its end fails the run. */
+  readonly leaks: boolean
   /** Whether lines of the program are looked up, which takes time. */
   readonly isShown: boolean
 }
@@ -146,16 +155,24 @@ export class Play {
   readonly shown: string[] = []
   /** What a run leaves behind that is to be ended. */
   readonly atEnd: (() => void)[] = []
+  /** That of its servers. */
+  fetch: typeof fetch = () => Promise.reject(new CheckError('CHECK_OUTSIDE', { call: 'fetch()' }))
   /** Of failed tasks that nobody has joined. */
   readonly lost = new Map<Actor, unknown>()
   steps = 0
   trace = 0
   #nowMs = 0
+  /** How far the clock of the day has stepped. */
+  #steppedMs = 0
   isOver = false
   readonly #settings: PlaySettings
   readonly #chance: () => number
   #ready: Entry[] = []
   readonly #blocked = new Set<Blocked>()
+  /** What is to be closed before the run ends. */
+  readonly #open = new Set<Blocked>()
+  /** The last fiber before it. */
+  readonly #fiberBefore: number
   readonly #timers: Timer[] = []
   #last: Actor
   #inARow = 0
@@ -167,6 +184,7 @@ export class Play {
     this.#chance = generator(settings.seed ^ 0x5bd1e995)
     this.root = new Actor(this, 'main', undefined)
     this.#last = this.root
+    this.#fiberBefore = settings.leaks ? Math.max(0, ...fibers().map(({ id }) => id)) : 0
   }
 
   /** The task whose code calls. @throws {CheckError} `CHECK_OUTSIDE`. */
@@ -178,6 +196,18 @@ export class Play {
 
   nowMs(): number {
     return this.#nowMs
+  }
+
+  /** The time of day: of a clock that is set. */
+  wallMs(): number {
+    return EPOCH_MS + this.#nowMs + this.#steppedMs
+  }
+
+  /** What is open until what is returned is called. */
+  opened(actor: Actor, what: string): () => void {
+    const left = { actor, what, where: this.where() }
+    this.#open.add(left)
+    return () => void this.#open.delete(left)
   }
 
   /** A share of all cases. */
@@ -236,7 +266,7 @@ export class Play {
     const failed = (error: unknown): void => end({ kind: 'failed', error })
     this.ready(this.root, 'begins', () => {
       const begun = current.run(this.root, async () => body())
-      begun.then(() => end({ kind: 'done' }), failed)
+      begun.then(() => end(this.#left()), failed)
     })
     await new Promise<void>((over) => {
       const step = (): void => {
@@ -277,6 +307,11 @@ export class Play {
       this.#nowMs = timer.atMs
       this.#sinceTime = 0
       this.#trace('clock')
+      if (this.#settings.clockStepMs > 0 && this.happens(CLOCK_STEPS)) {
+        const stepMs = Math.round((2 * this.#chance() - 1) * this.#settings.clockStepMs)
+        this.#steppedMs += stepMs
+        this.#show(this.root, `the clock of the day steps by ${stepMs} ms`, '')
+      }
       timer.run()
       return undefined
     }
@@ -301,7 +336,7 @@ export class Play {
     const hasTimers = this.#timers.length > 0
     if (ready.length === 0) return CLOCK
     if (hasTimers && this.#sinceTime >= STEPS_WITHOUT_TIME_MAX) return CLOCK
-    const isTired = this.#inARow >= STEPS_IN_A_ROW_MAX
+    const isTired = this.#inARow >= STEPS_IN_A_ROW_MAX && ready.some(({ actor }) => actor !== this.#last)
     const plain = Math.max(
       0,
       ready.findIndex(({ actor }) => (actor === this.#last) !== isTired),
@@ -330,11 +365,27 @@ export class Play {
     return this.#settings.isShown ? frameOf() : ''
   }
 
-  #waits(): string {
+  /** How the run ends when its callback has. */
+  #left(): Ending {
+    if (!this.#settings.leaks) return { kind: 'done' }
+    const open = [...this.#open].map(
+      ({ actor, what, where }) => `  ${labelOf(actor)}: ${what}${where && `  (${where})`}`,
+    )
+    const forked = fibers().filter(({ id }) => id > this.#fiberBefore)
+    const named = forked.map(({ id, name }) => `  ${`fiber #${id} ${name}`.trimEnd()} has not ended`)
+    const all = [...open, ...this.#named(), ...named]
+    return all.length === 0 ? { kind: 'done' } : { kind: 'leak', waits: all.join('\n') }
+  }
+
+  #named(): string[] {
     const all = [...this.#blocked, ...this.actors.flatMap(({ isDead, waits }) => (isDead ? [] : waits))]
-    const named = all.map(
+    return all.map(
       ({ actor, what, where }) => `  ${labelOf(actor)} waits for ${what}${where && `  (${where})`}`,
     )
+  }
+
+  #waits(): string {
+    const named = this.#named()
     return named.length > 0 ? named.join('\n') : '  main waits for a promise that nobody settles'
   }
 
@@ -347,6 +398,14 @@ export class Play {
     this.#blocked.clear()
     this.#timers.length = 0
   }
+}
+
+/** Those of this thread that have not ended. */
+function fibers(): FiberDump[] {
+  const all = dump()
+  // Grows while it is read.
+  for (const { children } of all) all.push(...children)
+  return all.filter(({ kind }) => kind === 'fiber')
 }
 
 function labelOf({ name, number }: Actor): string {

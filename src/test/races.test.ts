@@ -1,7 +1,6 @@
 /**
  * Races as services have them: each is found, its seed shows it again, and its repaired twin is not blamed.
  *
- * A half-closed stream is not among them: a world has no sockets.
  * CORESPUN_REPLAYS=100 plays each find so often, and the twins under ten times as many seeds.
  */
 import assert from 'node:assert/strict'
@@ -190,6 +189,40 @@ races(
     },
   PAYMENTS,
 )
+
+races('half-closed stream', 'CHECK_FAILED', (isRepaired) => async ({ serve, fetch, sleep, random }) => {
+  await serve({
+    fetch: (request) => {
+      const answers = new TransformStream<Uint8Array, Uint8Array>()
+      const writer = answers.writable.getWriter()
+      const answer = async (chunk: Uint8Array): Promise<void> => {
+        await sleep(random() * 5)
+        await writer.write(chunk).catch(() => {}) // closed
+      }
+      const work = async (): Promise<void> => {
+        const open = new Set<Promise<void>>()
+        for await (const chunk of request.body!) open.add(answer(chunk))
+        // The client sends no more, and still reads.
+        if (isRepaired) await Promise.all(open)
+        await writer.close()
+      }
+      void work()
+      return new Response(answers.readable)
+    },
+  })
+  const body = new ReadableStream<Uint8Array>({
+    start: async (controller) => {
+      for (const letter of 'abc') {
+        controller.enqueue(new TextEncoder().encode(letter))
+        await sleep(random() * 10)
+      }
+      controller.close()
+    },
+  })
+  const init = { method: 'POST', body, duplex: 'half' } as RequestInit
+  const response = await fetch('http://localhost:3000', init)
+  exactlyOnce([...(await response.text())], 'abc')
+})
 
 races(
   'shutdown that loses the last job',

@@ -36,7 +36,11 @@ export class Job<Value> implements Spawned<Value> {
     this.name = name
     const settled = (outcome: Outcome<Value>): void => this.#settle(outcome)
     const died = (): void => settled({ error: new CheckError('CHECK_KILLED', { task: name }) })
-    const survived = this.actor.whenDead(() => play.isOver || died())
+    const ended = play.opened(this.actor, 'has not ended')
+    const survived = this.actor.whenDead(() => {
+      ended()
+      if (!play.isOver) died()
+    })
     const body = async (): Promise<void> => {
       try {
         settled({ value: await fn() })
@@ -44,6 +48,7 @@ export class Job<Value> implements Spawned<Value> {
         if (!this.#isJoined && !this.actor.isDead) play.lost.set(this.actor, error)
         settled({ error })
       } finally {
+        ended()
         survived()
       }
     }

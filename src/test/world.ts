@@ -6,10 +6,14 @@
 import type { Fleet } from '../fleet/internal.ts'
 import { type Store, type StoreOptions, store } from '../store/index.ts'
 import { Channel, type ChannelOptions, Lock, Semaphore, type SemaphoreOptions } from '../sync/index.ts'
+import { SeededFiles } from './files.ts'
+import { type SeededHost, type SeededHostOptions, hostOf } from './hosts.ts'
 import { History } from './history.ts'
-import { EPOCH_MS, sleepOf, uuidOf } from './mock.ts'
+import { sleepOf, uuidOf } from './mock.ts'
 import type { SeededNetwork } from './network.ts'
-import type { Play } from './play.ts'
+import type { SeededHttp, SeededServeOptions, SeededServer } from './http.ts'
+import { CheckError } from './errors.ts'
+import type { Actor, Play } from './play.ts'
 import { Job, type Spawned } from './tasks.ts'
 import { type SeededZone, type SeededZoneOptions, zoneOf } from './zones.ts'
 
@@ -25,6 +29,11 @@ export interface World {
   id(): string
   /** Waits so many ms of the run's time. */
   sleep(ms: number): Promise<void>
+  /**
+   * Bounds the run's time of what `work` does; with `stall: 0` that is what it waits for, and no more.
+   * @throws {CheckError} `CHECK_LATE`.
+   */
+  within<Value>(ms: number, work: () => Value | Promise<Value>): Promise<Value>
   /** A wait at which all others may run. @param what How the story calls it. */
   step(what?: string): Promise<void>
   /** Starts a task that is interleaved with all others. @param name How stories call it. */
@@ -37,12 +46,25 @@ export interface World {
   semaphore(options: SemaphoreOptions): Semaphore
   /** A new channel. */
   channel<Value = unknown>(options: ChannelOptions): Channel<Value>
-  /** A new store; it is closed with the run. */
+  /**
+   * A new store; it is closed with the run. With `file` it has the entries of that file of the run: when the
+   * task dies that has opened it, those of one moment since the last `flush()`.
+   * @throws {StoreError} As `store.create()`.
+   */
   store<Value = unknown>(options?: StoreOptions): Store<Value>
   /** Zones whose workers are tasks. */
   readonly zone: { create(id: string, options?: SeededZoneOptions): SeededZone }
-  /** Connects to the fleet of this run: for durable runs, stores, locks, rooms and limits of fleets. */
+  /** Connects to the fleet of this run: for jobs, durable runs, stores, locks, rooms and limits of fleets. */
   connect(): Fleet
+  /** Takes jobs of a zone, as `host()` of corespun/fleet, and runs their functions as tasks. */
+  host(fleet: Fleet, options: SeededHostOptions): Promise<SeededHost>
+  /**
+   * An app that `fetch()` reaches, as `serve()` of corespun/http; it ends with its task.
+   * @throws {HttpError} As `createApp`, and `HTTP_PORT_TAKEN`.
+   */
+  serve<Pattern extends string>(options: SeededServeOptions<Pattern>): Promise<SeededServer>
+  /** Sends a request to a server of this run, found by its port. @throws {TypeError} As Node's fetch. */
+  fetch(input: string | URL | Request, init?: RequestInit): Promise<Response>
   /** Cuts a task's connections off; what is returned connects them again. */
   cut(task: Spawned): () => void
   /** A new history of operations, for `linearizable()`. */
@@ -52,28 +74,54 @@ export interface World {
 let stores = 0
 
 /** The world of a run. */
-export function worldOf(play: Play, network: SeededNetwork): World {
+export function worldOf(play: Play, network: SeededNetwork, http: SeededHttp): World {
   const at = (call: string) => play.actor(call)
+  const files = new SeededFiles(play)
   return {
     seed: play.seed,
-    now: () => EPOCH_MS + play.nowMs(),
+    now: () => play.wallMs(),
     random: () => at('random()').random(),
     id: () => uuidOf(at('id()')),
     sleep: async (ms) => sleepOf(at('sleep()'), `sleep(${ms})`, ms, undefined),
+    within: (ms, work) => within(play, at('within()'), ms, work),
     step: async (what = 'step()') => at('step()').step(what),
     spawn: (fn, name) => new Job(play, at('spawn()'), name ?? (fn.name || 'task'), fn),
     kill: (task) => task.kill(),
     lock: () => new Lock(),
     semaphore: (options) => new Semaphore(options),
     channel: (options) => new Channel(options),
-    store: <Value>(options?: StoreOptions) => {
-      const made = store.create<Value>(`check ${++stores}`, options)
-      play.atEnd.push(() => made.close())
-      return made
+    store: <Value>(options: StoreOptions = {}) => {
+      const make = (of: StoreOptions): Store<Value> => {
+        const made = store.create<Value>(`check ${++stores}`, of)
+        play.atEnd.push(() => made.close())
+        return made
+      }
+      return options.file === undefined ? make(options) : files.open(options.file, options, make)
     },
     zone: { create: (id, options) => zoneOf(play, id, options) },
+    host: (fleet, options) => hostOf(play, network.parts, fleet, options),
     connect: () => network.connect(),
+    serve: (options) => http.serve(options),
+    fetch: (input, init) => http.fetch(input, init),
     cut: (task) => network.cut((task as Job<unknown>).actor),
     history: () => new History(play),
+  }
+}
+
+async function within<Value>(
+  play: Play,
+  actor: Actor,
+  ms: number,
+  work: () => Value | Promise<Value>,
+): Promise<Value> {
+  let expire = (): void => {}
+  const late = new Promise<never>((_, reject) => {
+    expire = () => reject(new CheckError('CHECK_LATE', { what: work.name || 'the work', ms }))
+  })
+  const end = play.after(ms, () => play.ready(actor, `${ms} ms are over`, expire))
+  try {
+    return await Promise.race([work(), late])
+  } finally {
+    end()
   }
 }

@@ -1,0 +1,57 @@
+/**
+ * Files of stores of a run: what a death of their task loses, and what it does not.
+ *
+ * That stores keep this promise on disks is in test/stress.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { check } from './index.ts'
+
+test('what was flushed survives, and of the rest the first changes', async () => {
+  const found = new Set<number>()
+  await check({ seeds: 100 }, async ({ store, spawn, step, sleep }) => {
+    let flushed = 0
+    const writer = spawn(async () => {
+      const counts = store<number>({ file: 'counts.db' })
+      for (let count = 1; count <= 20; count++) {
+        counts.set(`n${count}`, count)
+        counts.increment('all')
+        if (count % 5 === 0) {
+          await counts.flush()
+          flushed = count
+        }
+        await step()
+      }
+    }, 'writer')
+    await sleep(1)
+    for (let count = 0; count < 12; count++) await step()
+    writer.kill()
+    const counts = store<number>({ file: 'counts.db' })
+    const all = counts.get('all') ?? 0
+    assert.ok(all >= flushed, `${all} of ${flushed}`)
+    // A change is there with all before it.
+    for (let count = 1; count <= all; count++) assert.equal(counts.get(`n${count}`), count)
+    assert.ok(!counts.has(`n${all + 2}`))
+    found.add(all - flushed)
+    counts.close()
+  })
+  assert.ok(found.size > 2, [...found].join())
+})
+
+test('a file has one store, and what a store that was closed has written', () =>
+  check({ seeds: 20 }, async ({ store }) => {
+    const first = store<string>({ file: 'a.db', entriesMax: 10 })
+    for (let count = 0; count < 300; count++) first.update('key', () => `value ${count}`)
+    first.compareAndSet('key', 'value 299', 'last')
+    first.set('other', 'x')
+    first.delete('other')
+    assert.throws(() => store({ file: 'a.db' }), { code: 'STORE_FILE_IN_USE' })
+    first.close()
+    first.close()
+    const second = store<string>({ file: 'a.db' })
+    assert.deepEqual([...second.entries()], [['key', 'last']])
+    second.clear()
+    await second.flush()
+    second[Symbol.dispose]()
+    assert.equal(store({ file: 'a.db' }).size, 0)
+  }).then(() => {}))

@@ -1,0 +1,6 @@
+/**
+ * What `corespun test` needs of the processes that play its parts.
+ *
+ * For the other folders of this package; not part of its API.
+ */
+export type { CheckReport } from './part.ts'

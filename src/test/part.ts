@@ -1,0 +1,62 @@
+/**
+ * Which of the seeds this process plays, and what it reports to `corespun test`, which starts several.
+ *
+ * `CORESPUN_SEEDS_PART=2/4` is each fourth seed from the second on, in any runner. Seed 0 is in every part.
+ */
+import { messageOf } from '../base/index.ts'
+import { CheckError, wrong } from './errors.ts'
+
+/** What has become of one check. */
+export interface CheckReport {
+  readonly kind: 'check'
+  readonly file: string
+  readonly line: number
+  readonly seeds: number
+  readonly steps: number
+  /** Absent if no seed has failed. */
+  readonly found?: { readonly code: string; readonly seed: number; readonly message: string }
+}
+
+/** Of a message, so that one part of a channel has it. */
+const MESSAGE_CHARS_MAX = 16_384
+
+/** @throws {CheckError} `CHECK_ARGUMENT` if CORESPUN_SEEDS_PART is not a part. */
+export function ofPart(all: number[]): number[] {
+  const { CORESPUN_SEEDS_PART: text = '1/1' } = process.env
+  const [at, of] = /^\d{1,4}\/\d{1,4}$/.test(text) ? text.split('/').map(Number) : [0, 0]
+  if (at < 1 || at > of) throw wrong('CORESPUN_SEEDS_PART', 'a part such as 2/4', text)
+  return of === 1 ? all : all.filter((_, index) => index % of === at - 1)
+}
+
+/** The file that `corespun test` has started, as its user has written it. */
+export function fileOfCommand(): string | undefined {
+  return process.send === undefined ? undefined : process.env['CORESPUN_TEST_FILE']
+}
+
+let isWatching = false
+
+/** Waits for a check, and reports it. @param where File and line of the call. */
+export async function reported<Checked extends { readonly seeds: number; readonly steps: number }>(
+  [file, line]: readonly [string, string],
+  checked: Promise<Checked>,
+): Promise<Checked> {
+  if (fileOfCommand() === undefined) return checked
+  if (!isWatching) {
+    isWatching = true
+    // The command was killed. A listener would keep the process alive.
+    process.once('disconnect', () => process.exit(1))
+    process.channel?.unref()
+  }
+  const of = { kind: 'check', file, line: Number(line) } as const
+  const send = (report: CheckReport): void => void process.send?.(report)
+  try {
+    const { seeds, steps } = await checked
+    send({ ...of, seeds, steps })
+  } catch (error) {
+    const { code, facts } = error instanceof CheckError ? error : { code: '', facts: {} }
+    const { seed = 0 } = facts as { readonly seed?: number }
+    const message = messageOf(error).slice(0, MESSAGE_CHARS_MAX)
+    send({ ...of, seeds: 0, steps: 0, found: { code, seed, message } })
+  }
+  return checked
+}
