@@ -10,7 +10,7 @@ import { HELP, readArguments, usage } from './arguments.ts'
 import { type CliCodes, CliError, ExitCode } from './errors.ts'
 import { type CommandContext, run } from './run/run.ts'
 
-const COMMANDS = ['run', 'serve', 'host', 'fleet', 'jobs', 'runs', 'top', 'stacks', 'profile']
+const COMMANDS = ['run', 'serve', 'host', 'fleet', 'jobs', 'runs', 'test', 'top', 'stacks', 'profile']
 
 /**
  * Run one command.
@@ -84,6 +84,8 @@ async function dispatched(words: readonly string[], context: CommandContext): Pr
     case 'jobs':
     case 'runs':
       return name === 'jobs' ? ofJobs(rest, context) : ofRuns(rest, context)
+    case 'test':
+      return ofTest(rest, context)
     case 'profile': {
       const { profile, readProfileArguments } = await import('./observe/profile.ts')
       const words = readProfileArguments(rest)
@@ -114,6 +116,13 @@ async function dispatched(words: readonly string[], context: CommandContext): Pr
     default:
       throw unknown(name)
   }
+}
+
+async function ofTest(rest: readonly string[], context: CommandContext): Promise<number> {
+  const { readTestArguments } = await import('./test/test-arguments.ts')
+  const words = readTestArguments(rest)
+  if (words === HELP) return print(context, (await help()).TEST_HELP)
+  return (await import('./test/test.ts')).test(words, context)
 }
 
 async function ofJobs(rest: readonly string[], context: CommandContext): Promise<number> {
@@ -148,6 +157,7 @@ async function helpOf(name = ''): Promise<string> {
     ['fleet', all.FLEET_HELP],
     ['jobs', all.JOBS_HELP],
     ['runs', all.RUNS_HELP],
+    ['test', all.TEST_HELP],
     ['top', all.TOP_HELP],
     ['stacks', all.STACKS_HELP],
     ['profile', all.PROFILE_HELP],

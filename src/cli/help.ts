@@ -24,6 +24,7 @@ Commands:
   fleet                            hosts and queues of jobs, live in a terminal
   jobs <engine>                    durable jobs: listed, run anew, forgotten, paused
   runs <engine>                    durable runs: their steps, signals, cancelled, run anew, copied
+  test <files>                     the checks of corespun/test in them, under many seeds, on all cores
   top [pid|name]                   what a running process does: workers, queues, routes, jobs, live
   stacks <pid|name>                what every thread of a running process does now
   profile <pid|name>               where its threads spend their CPU time, or what they allocate
@@ -355,6 +356,39 @@ Examples:
   corespun runs sqlite:work.db show checkout order-17
   corespun runs sqlite:work.db signal checkout order-17 approved true
   corespun runs sqlite:work.db retry checkout order-17 --from invoice#1
+`
+
+export const TEST_HELP = `corespun test: programs under many seeds, on all cores
+
+Usage: corespun test [options] <files>
+
+  files     programs, or files of node:test, that call check() of corespun/test; TypeScript as for
+            corespun run
+
+Each file runs in several processes, as node would run it; each plays a part of the seeds. Printed of a check
+that has failed are its first seed, its story, and the command that plays it again. Other tests of a file run
+in each process. A check that is expected to fail has to find it in each part.
+
+Options:
+      --seeds <n>        how many seeds each check plays; default: what it has itself. CORESPUN_SEEDS is the
+                         same; CORESPUN_SEED=77 plays seed 77 alone
+  -w, --workers <n>      processes at once, and parts of each file; default: one per core
+  -t, --timeout <time>   longest time for one process: 30s, 10m; default: no limit
+      --json             one line of JSON for each check
+  -h, --help             this text
+
+CORESPUN_SEEDS_PART=2/4 plays the second of four parts in any runner, such as vitest, or on another machine.
+
+Exit codes:
+    0  no seed has failed
+    1  a seed has failed, or something else in a file; or a file has called no check()
+    2  wrong arguments, no such file
+  130  ended by SIGINT, 143 by SIGTERM
+
+Examples:
+  corespun test --seeds 10000 shop.test.ts
+  CORESPUN_SEED=77 corespun test shop.test.ts
+  corespun test --json tests/*.check.ts | jq -r 'select(.seed) | .message'
 `
 
 export const TOP_HELP = `corespun top: what a running process does, drawn anew each second
