@@ -68,7 +68,7 @@ export function respondedBy(listen: Listener, exchange: Exchange): Response | Pr
   return pair.responded()
 }
 
-export class NodeExchange implements Owner {
+class NodeExchange implements Owner {
   readonly exchange: Exchange
   readonly socket: PeerSocket
   readonly req: NodeRequest
@@ -241,7 +241,8 @@ export class NodeExchange implements Owner {
     if (this.#isOver) return false
     this.socket.touched()
     const isLast = this.#isEnding && data.length === 0
-    if (isLast) this.#onFinish = callback
+    // Of its last two calls, or of one since Node 24, the last one has it.
+    if (this.#isEnding) this.#onFinish = callback
     if (this.#body === undefined) {
       if (this.#isEnding && this.#trailers === undefined) {
         if (!isLast) this.#whole = isUtf8(encoding) ? data : bytesOf(data, encoding)
@@ -250,8 +251,9 @@ export class NodeExchange implements Owner {
       this.#begin()
     }
     if (isLast) return true
-    if (!this.#isDropped) return this.#body!.write(bytesOf(data, encoding), callback)
-    if (callback !== undefined) process.nextTick(callback)
+    const taken = this.#isEnding ? undefined : callback
+    if (!this.#isDropped) return this.#body!.write(bytesOf(data, encoding), taken)
+    if (taken !== undefined) process.nextTick(taken)
     return true
   }
 
