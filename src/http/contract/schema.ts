@@ -32,6 +32,7 @@ export interface SchemaConverter {
  * `@valibot/to-json-schema` adds it to a schema of valibot.
  */
 export interface Schema<Input = unknown, Output = Input> {
+  /** As `StandardSchemaV1` has it. */
   readonly '~standard': {
     readonly version: 1
     readonly vendor: string

@@ -96,6 +96,7 @@ export type RouteReturned<C extends Contract> = C['responses'] extends ResponseS
 
 /** A handler with a contract, for `routes`. */
 export interface Route<C extends Contract = Contract, Pattern extends string = string> {
+  /** Responds as the handler of a route. */
   (request: HttpRequest<Pattern>): ResponseValue | Promise<ResponseValue>
   /** What was declared. */
   readonly '~contract': C

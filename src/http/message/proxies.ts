@@ -22,6 +22,7 @@ export type TrustedProxies = number | string | readonly string[] | TrustsAddress
 
 /** Trusted proxies, and the header that they write. */
 export interface ProxyOptions {
+  /** Which connections come from such a proxy. */
   readonly from: TrustedProxies
   /**
    * `'x-forwarded'`: X-Forwarded-For, -Proto, -Host and -Port. `'forwarded'`: Forwarded, of RFC 7239. Default
