@@ -52,7 +52,8 @@ export async function writeDocs(report = emptyReport()) {
   const [root, ...parts] = doors()
   const entries = [...parts, root].flatMap((door) => ['--entryPoints', inRoot('src', `${door}.ts`)])
   const pages = documents.flatMap((path) => ['--projectDocuments', path])
-  const args = ['--options', inRoot('scripts', 'docs', 'typedoc.json'), '--tsconfig', inRoot('tsconfig.json')]
+  const own = (name) => inRoot('scripts', 'docs', name)
+  const args = ['--options', own('typedoc.json'), '--tsconfig', own('tsconfig.json')]
   const input = [...args, ...entries, '--readme', join(STAGE, 'README.md'), ...pages]
   const code = await shown('docs', report, process.execPath, [typedoc, ...input, '--out', SITE])
   const lost = filesBelow(join(SITE, 'media'), (path) => path.endsWith('.md'))

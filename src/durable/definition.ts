@@ -39,7 +39,7 @@ export function durable<const Name extends string, Value, Input = undefined>(
   body: (input: Input) => Operation<Value, unknown>,
 ): Durable<Name, Input, Value>
 /**
- * Define runs of an [arrow](arrows.md): each of its named stages is a step, and what has no name is computed
+ * Define runs of an arrow: each of its named stages is a step, and what has no name is computed
  * again after a crash. Named stages follow each other by `andThen`: a name inside of another operation is
  * refused.
  * @throws {RunError} `RUN_ARGUMENT`.

@@ -14,7 +14,7 @@ import { isCorespunResponse, NativeResponse, responseParts } from '../fetch/resp
 import { isWebSocketRoute } from '../websocket/handlers.ts'
 import type { WebSocketHandlers } from '../websocket/socket.ts'
 import { socketHandler } from '../websocket/upgrade.ts'
-import { isNodeApp } from '../listener/node-handler.ts'
+import { isNodeApp } from '../listener/node-app.ts'
 import type { HttpRequest } from '../message/http-request.ts'
 import { Router } from './router.ts'
 

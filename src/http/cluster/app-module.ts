@@ -8,7 +8,7 @@
 import { loadReason, CorespunError } from '../../base/index.ts'
 import type { FetchApp } from '../app/routes.ts'
 import { HttpError } from '../errors.ts'
-import { isNodeApp, nodeHandler } from '../listener/node-handler.ts'
+import { isNodeApp } from '../listener/node-app.ts'
 import type { ServeOptions } from '../app/settings.ts'
 
 /** An app as a module exports it: options of `serve`, and what to do at the end. */
@@ -49,7 +49,7 @@ export async function loadApp({ app: url, appExport: name, appArgs }: AppSource)
     )
   }
   const app =
-    appArgs === undefined ? appIn(exports, name) : await made(exports[name ?? 'default'], appArgs, url)
+    appArgs === undefined ? await appIn(exports, name) : await made(exports[name ?? 'default'], appArgs, url)
   if (app !== undefined) return app
   const names = Object.keys(exports).filter((key) => key !== 'module.exports')
   const which = name === undefined ? 'default export' : `export "${name}"`
@@ -87,7 +87,7 @@ function isServer(value: unknown): value is { close(): Promise<void> } {
 async function made(make: unknown, args: readonly unknown[], url: string): Promise<ModuleApp | undefined> {
   if (typeof make !== 'function') return undefined
   try {
-    return appOf(await Reflect.apply(make, undefined, args))
+    return await appOf(await Reflect.apply(make, undefined, args))
   } catch (cause) {
     if (cause instanceof CorespunError) throw cause
     throw new HttpError(
@@ -99,10 +99,10 @@ async function made(make: unknown, args: readonly unknown[], url: string): Promi
 }
 
 /** The app among exports, under `name` or one of the usual names. */
-function appIn(exports: Exports, name: string | undefined): ModuleApp | undefined {
+async function appIn(exports: Exports, name: string | undefined): Promise<ModuleApp | undefined> {
   const candidates = name === undefined ? [exports['default'], exports['app'], exports] : [exports[name]]
   for (const candidate of candidates) {
-    const app = appOf(candidate)
+    const app = await appOf(candidate)
     if (app !== undefined) return app
   }
   return undefined
@@ -111,8 +111,8 @@ function appIn(exports: Exports, name: string | undefined): ModuleApp | undefine
 /**
  * A function, options, an app with `fetch` such as hono's, or one for node:http; undefined for other values.
  */
-function appOf(value: unknown): ModuleApp | undefined {
-  if (isNodeApp(value)) return { fetch: nodeHandler(value) }
+async function appOf(value: unknown): Promise<ModuleApp | undefined> {
+  if (isNodeApp(value)) return { fetch: (await import('../listener/node-handler.ts')).nodeHandler(value) }
   if (typeof value === 'function') return { fetch: value as NonNullable<ModuleApp['fetch']> }
   if (value === null || typeof value !== 'object') return undefined
   const { routes, fetch, close } = value as Exports

@@ -1,30 +1,17 @@
 /**
  * `nodeHandler`: an app for the `(req, res)` of node:http as a handler.
  *
- * This file recognises such apps and loads what runs them on demand, so that a program without one loads
- * neither node:http nor the adapter.
+ * What runs such apps is loaded on demand, so that a program without one loads neither node:http nor the
+ * adapter.
  */
 import { exchangeOf } from '../fetch/request.ts'
 import type { Exchange } from '../message/core-interface.ts'
 import { wrong } from '../message/limits.ts'
+import { type NodeApp, has, isKoa } from './node-app.ts'
 import type { Listener } from './node-exchange.ts'
-
-/**
- * An app or handler for the requests and responses of node:http: a function `(req, res)`, such as an app of
- * express or connect, koa's `callback()`, the handler of Next.js; or an app of koa or fastify itself.
- */
-export type NodeApp =
-  | ((req: never, res: never, rest: never) => unknown)
-  /** An app of koa. */
-  | { callback(): (req: never, res: never) => unknown }
-  /** An app of fastify. */
-  | { ready(): PromiseLike<unknown>; routing(req: never, res: never): unknown }
 
 type Handle = (request: Request) => Response | Promise<Response>
 type Run = (exchange: Exchange) => Response | Promise<Response>
-
-/** Parameters of a function whose second one is a response of node:http by its name. */
-const NODE_PARAMETERS = /^[^(]*\(\s*(?:[\w$]+|\{[^{}]*\})\s*,\s*_?res(?:p|ponse)?\s*[,)]/
 
 const handlers = new WeakSet<object>()
 
@@ -78,25 +65,6 @@ export function isNodeHandler(value: unknown): boolean {
   return typeof value === 'function' && handlers.has(value)
 }
 
-/**
- * Whether a value is an app for the `(req, res)` of node:http. By its methods: of express and connect it is a
- * function, of koa and fastify an object. By the names of its parameters: koa's `callback()`, the handler of
- * Next.js. Other functions of two parameters are handlers.
- */
-export function isNodeApp(value: unknown): value is NodeApp {
-  if (value === null || (typeof value !== 'function' && typeof value !== 'object')) return false
-  if (has(value, 'fetch')) return false
-  if (typeof value === 'function')
-    return (
-      value.length >= 2 &&
-      (has(value, 'handle') ||
-        has(value, 'set') ||
-        has(value, 'use') ||
-        NODE_PARAMETERS.test(Function.prototype.toString.call(value)))
-    )
-  return isKoa(value) || (has(value, 'inject') && has(value, 'register'))
-}
-
 /** The function `(req, res)` of an app; a promise of it where the app begins first. */
 function listenerOf(app: unknown): Listener | Promise<Listener> | undefined {
   if (typeof app === 'function') return app as Listener
@@ -105,12 +73,4 @@ function listenerOf(app: unknown): Listener | Promise<Listener> | undefined {
   if (!has(app, 'ready') || !has(app, 'routing')) return undefined
   const { ready, routing } = app as unknown as { ready(): PromiseLike<unknown>; routing: Listener }
   return Promise.resolve(ready.call(app)).then(() => routing.bind(app))
-}
-
-function isKoa(value: object): value is { callback(): Listener } {
-  return has(value, 'callback') && has(value, 'use')
-}
-
-function has(value: object, name: string): boolean {
-  return typeof (value as Record<string, unknown>)[name] === 'function'
 }
