@@ -200,8 +200,8 @@ export const mistakes = [
     code: 2,
     message:
       'corespun: {{where|./no-app.mjs}}: {{what|default export}} is not an app: {{remedy|export ' +
-      '`routes`, `fetch` or a ' +
-      'function (request) => Response}}; it exports {{received|x}}',
+      '`routes`, `fetch`, a function (request) => Response, or an app for (req, res)}}; ' +
+      'it exports {{received|x}}',
   },
   {
     mistake: 'a wrong route in an app',

@@ -181,7 +181,8 @@ export const mistakes = [
     code: 'HTTP_APP',
     message:
       'the app {{where|<any>no-app.mjs}}: {{what|default export is not an app}}: {{remedy|export ' +
-      '`routes`, `fetch` or a function (request) => Response}}; it exports {{received|x}}',
+      '`routes`, `fetch`, a function (request) => Response, or an app for (req, res)}}; ' +
+      'it exports {{received|x}}',
   },
   {
     mistake: 'an error handler that is not a function',
