@@ -24,22 +24,35 @@ export const effects: {
   seeded: (() => Seeded | undefined) | undefined
 } = { seeded: undefined }
 
+/** The first and the last that a test plays. */
+export interface SeedRange {
+  readonly first: number
+  readonly last: number
+}
+
 /**
- * Those that a test plays: 1 to `count`, or as many as CORESPUN_SEEDS names; CORESPUN_SEED names one alone.
- * @param partOf Which of them this run does; not asked for one that is named.
+ * 1 to `count`, or as many as CORESPUN_SEEDS names; CORESPUN_SEED names one alone. No list: it may be a billion.
  * @param wrong The error for what a variable must not be.
  */
-export function seeds(
+export function seedRange(
   count: number,
-  partOf = (all: number[]): number[] => all,
   wrong = (name: string, expected: string, received: string): Error =>
     new TypeError(`${name} must be ${expected}, received ${received}`),
-): number[] {
+): SeedRange {
   const { CORESPUN_SEED: one, CORESPUN_SEEDS: most = String(count) } = process.env
   for (const [name, text = '1'] of Object.entries({ CORESPUN_SEED: one, CORESPUN_SEEDS: most }))
     if (!/^[1-9]\d{0,8}$/.test(text)) throw wrong(name, 'a number from 1 to 999,999,999', text)
-  if (one !== undefined) return [Number(one)]
-  return partOf(Array.from({ length: Number(most) }, (_, index) => index + 1))
+  return one === undefined ? { first: 1, last: Number(most) } : { first: Number(one), last: Number(one) }
+}
+
+/**
+ * The list of a {@link seedRange}, for suites.
+ * @param partOf Which of them this run does; not asked for one that is named.
+ */
+export function seeds(count: number, partOf = (all: number[]): number[] => all): number[] {
+  const { first, last } = seedRange(count)
+  const all = Array.from({ length: last - first + 1 }, (_, index) => first + index)
+  return process.env['CORESPUN_SEED'] === undefined ? partOf(all) : all
 }
 
 /** Numbers from 0 to 1 that follow from a seed (mulberry32). */

@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { check } from './index.ts'
+import { type CheckError, check } from './index.ts'
 
 test('each seed is in one part', async () => {
   const played: number[] = []
@@ -30,4 +30,9 @@ test('each seed is in one part', async () => {
   } finally {
     delete process.env['CORESPUN_SEEDS_PART']
   }
+})
+
+test('a billion seeds need no list in memory', async () => {
+  const most = check({ seeds: 999_999_999 }, ({ seed }) => assert.ok(seed < 3))
+  await assert.rejects(most, ({ facts }: CheckError<'CHECK_FAILED'>) => facts.seed === 3)
 })

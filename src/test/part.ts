@@ -3,7 +3,7 @@
  *
  * `CORESPUN_SEEDS_PART=2/4` is each fourth seed from the second on, in any runner. Seed 0 is in every part.
  */
-import { messageOf } from '../base/index.ts'
+import { type SeedRange, messageOf } from '../base/index.ts'
 import { CheckError, wrong } from './errors.ts'
 
 /** What has become of one check. */
@@ -20,12 +20,19 @@ export interface CheckReport {
 /** Of a message, so that one part of a channel has it. */
 const MESSAGE_CHARS_MAX = 16_384
 
-/** @throws {CheckError} `CHECK_ARGUMENT` if CORESPUN_SEEDS_PART is not a part. */
-export function ofPart(all: number[]): number[] {
+/**
+ * Those of a range that are of this part.
+ * @throws {CheckError} `CHECK_ARGUMENT` if CORESPUN_SEEDS_PART is not a part.
+ */
+export function ofPart({ first, last }: SeedRange): Iterable<number> {
   const { CORESPUN_SEEDS_PART: text = '1/1' } = process.env
   const [at, of] = /^\d{1,4}\/\d{1,4}$/.test(text) ? text.split('/').map(Number) : [0, 0]
   if (at < 1 || at > of) throw wrong('CORESPUN_SEEDS_PART', 'a part such as 2/4', text)
-  return of === 1 ? all : all.filter((_, index) => index % of === at - 1)
+  return every(first + at - 1, last, of)
+}
+
+function* every(first: number, last: number, step: number): Generator<number> {
+  for (let seed = first; seed <= last; seed += step) yield seed
 }
 
 /** The file that `corespun test` has started, as its user has written it. */
