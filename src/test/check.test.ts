@@ -392,6 +392,16 @@ test('what a run leaves open is found, if that is asked for', async () => {
   })
 })
 
+test('months pass, too: a sleep may be longer than a timer of Node', async () => {
+  const monthMs = 30 * 86_400_000
+  await check({ seeds: 3 }, async ({ now, sleep }) => {
+    const beganMs = now()
+    await sleep(monthMs)
+    await fork(fiberSleep(monthMs)).join()
+    assert.ok(now() - beganMs >= 2 * monthMs)
+  })
+})
+
 test('what has a bound of the time of a run fails when it takes longer', () =>
   check({ seeds: 20, stall: 0 }, async ({ within, sleep, now }) => {
     assert.equal(await within(100, async () => (await sleep(99), 'in time')), 'in time')

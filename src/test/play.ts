@@ -20,7 +20,7 @@ const STEPS_OF_PHASE_MAX = 256
 /** Steps of one task, and of all without time, while others could go on: the plain order is fair. */
 const STEPS_IN_A_ROW_MAX = 50
 const STEPS_WITHOUT_TIME_MAX = 500
-/** A timer that is this long only keeps a process alive; it never fires here. */
+/** A timer of exactly this, the most that Node has, only keeps a process alive; it never fires here. */
 const FOREVER_MS = 2 ** 31 - 1
 /** The time of day at which a run begins. */
 const EPOCH_MS = Date.UTC(2026, 0, 1)
@@ -239,7 +239,8 @@ export class Play {
 
   /** Call `run` when so much time has passed. */
   after(ms: number, run: () => void): () => void {
-    const timer: Timer = { atMs: this.#nowMs + Math.max(0, ms), run, isOver: !(ms < FOREVER_MS) }
+    const isOver = ms === FOREVER_MS || !(ms < Infinity)
+    const timer: Timer = { atMs: this.#nowMs + Math.max(0, ms), run, isOver }
     let at = this.#timers.length
     while (at > 0 && this.#timers[at - 1].atMs > timer.atMs) at--
     if (!timer.isOver) this.#timers.splice(at, 0, timer)
