@@ -170,6 +170,28 @@ test('an error of a task that nobody joins is that of the run', async () => {
   })
 })
 
+test('a rejection that nobody handles, or a fiber that nobody joins, fails the run', async () => {
+  const listeners = process.listenerCount('unhandledRejection')
+  const lost = new RangeError('lost')
+  const reject = (): void => void Promise.reject(lost)
+  const fail = (): void =>
+    void fork(function* () {
+      yield* fiberSleep(1)
+      throw lost
+    })
+  for (const lose of [reject, fail]) {
+    const { code, message } = await failing({ seeds: 300 }, async ({ random, sleep }) => {
+      const isLost = random() > 0.95
+      await sleep(1)
+      if (isLost) lose()
+      await sleep(10)
+    })
+    assert.equal(code, 'CHECK_FAILED')
+    assert.match(message, /^seed \d+: .*lost[^]*play it again: /)
+  }
+  assert.equal(process.listenerCount('unhandledRejection'), listeners)
+})
+
 test('a task that is killed runs no more code, and its locks are released', async () => {
   const named = Lock.create('of the test')
   await check({ seeds: 200, stall: 0 }, async ({ spawn, kill, step, sleep, semaphore, channel }) => {

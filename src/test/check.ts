@@ -39,7 +39,7 @@ let last: Promise<unknown> = Promise.resolve()
  * Plays `body` under many seeds. Each decides who goes on at each wait, the time, random numbers, deaths and
  * the network; the same seed makes the same run. Resolves when no run has failed.
  * @param body Everything that a run needs is made in it. It fails when it throws, or a task does that nobody
- *   joins; tasks that have not ended when it returns are ended.
+ *   joins, or nobody handles a rejection; tasks that have not ended when it returns are ended.
  * @throws {CheckError} `CHECK_FAILED`, `CHECK_DEADLOCK`, `CHECK_LIVELOCK`, `CHECK_REAL`,
  *   `CHECK_LEAK`, `CHECK_NOT_REPEATED`, each with the seed and its story; `CHECK_ARGUMENT`, also for
  *   values of CORESPUN_SEED, CORESPUN_SEEDS and CORESPUN_SEEDS_PART that they cannot have.
@@ -96,9 +96,11 @@ class Search {
     ;[this.#parts, this.#http] = await Promise.all([simulated(), import('../http/index.ts')])
     effects.seeded = () => current.getStore()
     const restore = this.#settings.mock ? mockGlobals() : () => {}
+    const release = ownRejections()
     try {
       return await this.#search()
     } finally {
+      release()
       restore()
       effects.seeded = undefined
     }
@@ -177,6 +179,28 @@ class Search {
     const lines = hidden > 0 ? [`  ... ${hidden} steps before`, ...shown.slice(hidden)] : shown
     const command = seed === 0 ? this.#command : `CORESPUN_SEED=${seed} ${this.#command}`
     return { seed, reason: '', story: lines.join('\n'), command, deviations: play.deviations.length, trace }
+  }
+}
+
+/**
+ * Rejections of a run that nobody handles fail it: as those of the process they would end that before
+ * the seed is printed. Others are for those who listened before, or end the process.
+ */
+function ownRejections(): () => void {
+  const event = 'unhandledRejection'
+  const others = process.listeners(event)
+  const unhandled = (error: unknown, promise: Promise<unknown>): void => {
+    const actor = current.getStore()
+    // None of a dead task's code goes on.
+    if (actor !== undefined) return void (actor.isDead || actor.play.unhandled.push(error))
+    if (others.length === 0) throw error
+    for (const other of others) other.call(process, error, promise)
+  }
+  for (const other of others) process.off(event, other)
+  process.on(event, unhandled)
+  return () => {
+    process.off(event, unhandled)
+    for (const other of others) process.on(event, other)
   }
 }
 

@@ -31,7 +31,7 @@ export interface CheckFacts {
 export interface CheckCodes {
   /** An argument or an option has a wrong value. */
   CHECK_ARGUMENT: ArgumentFacts
-  /** The callback, or a task that nobody has joined, has failed; `cause` is its error. */
+  /** The callback, a task or a fiber that nobody joins has failed, or nobody handles a rejection: `cause`. */
   CHECK_FAILED: CheckFacts
   /** Nothing can go on, no timer is left, and the callback has not ended. */
   CHECK_DEADLOCK: CheckFacts

@@ -11,7 +11,7 @@ import { type Actor, type Play, current } from './play.ts'
 interface FiberSettings {
   /** Most steps that one makes before it has to step aside; of 2,048 it makes as many as outside of runs. */
   readonly stepsMax: number
-  /** Receives errors that nobody does; default: as outside. */
+  /** Receives errors that nobody does; default: listeners as outside, and without any the run fails. */
   readonly report?: (error: LostFiberError) => void
 }
 
@@ -48,7 +48,7 @@ class SeededScheduler extends Scheduler {
   }
 
   override report(error: LostFiberError): void {
-    if (this.#settings.report === undefined) super.report(error)
+    if (this.#settings.report === undefined) super.report(error, () => void this.#play.unhandled.push(error))
     else this.#settings.report(error)
   }
 

@@ -159,6 +159,8 @@ export class Play {
   fetch: typeof fetch = () => Promise.reject(new CheckError('CHECK_OUTSIDE', { call: 'fetch()' }))
   /** Of failed tasks that nobody has joined. */
   readonly lost = new Map<Actor, unknown>()
+  /** Rejections and failures of fibers that nobody handles: outside of a run they end the process. */
+  readonly unhandled: unknown[] = []
   steps = 0
   trace = 0
   #nowMs = 0
@@ -289,8 +291,8 @@ export class Play {
     })
     this.#end()
     // What nobody has joined explains also why the others wait.
-    const [lost] = this.lost.values()
-    if (this.lost.size > 0 && ending?.kind !== 'failed') return { kind: 'failed', error: lost }
+    const lost = [...this.lost.values(), ...this.unhandled]
+    if (lost.length > 0 && ending?.kind !== 'failed') return { kind: 'failed', error: lost[0] }
     return ending!
   }
 

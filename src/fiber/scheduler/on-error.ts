@@ -48,15 +48,21 @@ export function onError(listener: (error: LostFiberError) => void): () => void {
   return () => void listeners.delete(own)
 }
 
-/** Passes `error` on; what a listener throws is an `uncaughtException`. */
-export function deliver(error: LostFiberError): void {
+/**
+ * Passes `error` on; what a listener throws is an `uncaughtException`.
+ * @param unheard For a failure that no listener receives; default: it is an `uncaughtException`.
+ */
+export function deliver(error: LostFiberError, unheard = thrown): void {
   for (const listener of listeners) queueMicrotask(() => listener(error))
   if (listeners.size > 0) return
   if (error.code === 'FIBER_LOSER_FAILED') warn(error)
-  else
-    queueMicrotask(() => {
-      throw error
-    })
+  else unheard(error)
+}
+
+function thrown(error: LostFiberError): void {
+  queueMicrotask(() => {
+    throw error
+  })
 }
 
 /** Node prints `detail` below the message: where the error was thrown. */

@@ -114,8 +114,8 @@ export class Scheduler {
   }
 
   /** Passes on an error that no caller receives, to the listeners of `onError`. */
-  report(error: LostFiberError): void {
-    deliver(error)
+  report(error: LostFiberError, unheard?: (error: LostFiberError) => void): void {
+    deliver(error, unheard)
   }
 
   /** Something is ready: see that {@link Scheduler.drain} is called. */
