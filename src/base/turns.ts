@@ -6,6 +6,7 @@
  * the loop itself would end it. Whoever hands out or takes items therefore asks here before each of them.
  */
 import { setImmediate } from 'node:timers'
+import { effects } from './seeds.ts'
 
 /** How long a loop over items keeps its thread's event loop from a turn, in ms. */
 const TURN_MS = 8
@@ -13,6 +14,8 @@ const TURN_MS = 8
 const QUICK_MS = 1
 /** Most quick items between two looks at the clock, which cost some 40 ns each. */
 const SKIP_MAX = 7
+/** In a seeded run, whose seed decides no real time, a turn is due after so many questions. */
+const ASKED_MAX = 1024
 
 /** To look it up for each item costs as much as the call, and at import Node would load a dozen modules. */
 let now = (): number => {
@@ -20,8 +23,10 @@ let now = (): number => {
   return now()
 }
 
-/** Resolves when the event loop has had a turn. */
+/** Resolves when the event loop has had a turn; in a seeded run, when its task is chosen. */
 export function turn(): Promise<void> {
+  const task = effects.seeded?.()
+  if (task !== undefined) return task.step('a turn of the event loop')
   return new Promise((resolve) => void setImmediate(resolve))
 }
 
@@ -30,11 +35,13 @@ export class Turns {
   #lookedMs = this.#turnMs
   #skip = 0
   #skipped = 0
+  #asked = 0
   /** Whether a turn is waited for by {@link Turns.pauses}. */
   isPausing = false
 
   /** Whether a turn is due; ask once for each item. */
   isDue(): boolean {
+    if (effects.seeded?.() !== undefined) return ++this.#asked % ASKED_MAX === 0
     if (this.#skipped < this.#skip) {
       this.#skipped++
       return false

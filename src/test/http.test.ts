@@ -82,6 +82,21 @@ const connected = async ({ fetch, sleep }: World): Promise<Response> => {
     }
 }
 
+test('a response that lasts leaves turns of the run to others, not of the real event loop', () =>
+  check({ seeds: 10 }, async ({ fetch, serve, sleep }) => {
+    const lasting = (): Response => {
+      let count = 0
+      const pull = async (controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> => {
+        await sleep(20)
+        if (++count > 5) controller.close()
+        else controller.enqueue(new Uint8Array(10))
+      }
+      return new Response(new ReadableStream({ pull }))
+    }
+    await serve({ fetch: lasting })
+    assert.equal((await (await fetch('http://localhost:3000')).arrayBuffer()).byteLength, 50)
+  }).then(() => {}))
+
 test('a server does not send more than its client reads', () =>
   check({ seeds: 30 }, async (world) => {
     const { made } = await streaming(world, 100)

@@ -4,8 +4,7 @@
  * The app sees no difference. What cores do (framing, limits, `date`) does not happen. Backpressure applies:
  * a streamed response is written as fast as it is read.
  */
-import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Moment, RequestCount } from '../../base/index.ts'
+import { type Moment, type RequestCount, turn } from '../../base/index.ts'
 import { type Certificate, type Exchange, TYPE_LAST, TYPES, TypeOf } from '../message/core-interface.ts'
 import { pairsOf } from '../message/lines.ts'
 import { HttpError } from '../errors.ts'
@@ -185,7 +184,7 @@ class InjectedExchange implements Exchange {
   /** Nobody sends the rest of a body whose response has ended. What has arrived is read within a turn. */
   async #loseRest(): Promise<void> {
     const reject = this.#pulling!
-    await nextTurn()
+    await turn()
     if (this.aborted) reject(new HttpError('HTTP_CLIENT_DISCONNECTED', { during: 'its body' }))
     else reject(new HttpError('HTTP_REQUEST_ENDED', { what: 'the body' }))
   }
