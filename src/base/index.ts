@@ -64,7 +64,16 @@ export {
   resultOf,
 } from './flow/readers.ts'
 export { type ItemReader, readerFor } from './flow/source.ts'
-export { type SeedRange, type Seeded, effects, generator, seedRange, seeds } from './seeds.ts'
+export {
+  type SeedRange,
+  type Seeded,
+  effects,
+  generator,
+  randomId,
+  randomText,
+  seedRange,
+  seeds,
+} from './seeds.ts'
 export { hide, setStack, stackIn, withStackLimit } from './stacks.ts'
 export { isThenable, promiseOf, whenSettled } from './thenable.ts'
 export { otherRuntime } from './runtime.ts'

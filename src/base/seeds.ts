@@ -65,3 +65,16 @@ export function generator(seed: number): () => number {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
   }
 }
+
+/**
+ * Random bytes as a text. The function of Node is looked up at each call: a check replaces it, and who has
+ * taken it before, as the bundle does for an import, has numbers that no seed decides.
+ */
+export function randomText(byteCount: number): string {
+  return process.getBuiltinModule('node:crypto').randomBytes(byteCount).toString('base64url')
+}
+
+/** A UUID, by the same rule. */
+export function randomId(): string {
+  return process.getBuiltinModule('node:crypto').randomUUID()
+}

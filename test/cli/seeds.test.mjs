@@ -29,6 +29,12 @@ test('the seeds of each check are divided, and counted once', { timeout }, async
   assert.deepEqual([code, err], [0, ''])
 })
 
+test('what a world has follows the seed in the installed package, too', { timeout }, async () => {
+  const { code, out } = await tested(['world.mjs'], ['-w', '1'])
+  assert.match(out, /^modules\/seeds\/world\.mjs:27: 4 seeds, [\d,]+ steps\n1 check, /)
+  assert.equal(code, 0)
+})
+
 test('the first seed that fails is printed once, with its story and its command', { timeout }, async () => {
   const { code, out } = await tested(['found.mts'], ['-w', '2'])
   assert.match(out, /^modules\/seeds\/found\.mts:12: CHECK_FAILED\nseed 7: it is 7\n +0 ms {2}main: begins/)

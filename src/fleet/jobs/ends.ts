@@ -6,7 +6,7 @@
  * by a subject of the job's key, and read the record. Reports may be lost: whoever waits looks from time to
  * time. Over an engine without messages the record itself is watched, also of own jobs.
  */
-import { randomBytes } from 'node:crypto'
+import { randomText } from '../../base/index.ts'
 import { certainly, opened } from '../certainly.ts'
 import type { End, Engine, Entry, KeyValue } from '../engine/engine.ts'
 import { type EndedRecord, endSubject, hasEnded, originSubject, readEnd, readRecord } from './record.ts'
@@ -16,7 +16,7 @@ const OPEN_MAX = 65_536
 
 export class Ends {
   /** The id of this connection, in jobs that it submits. */
-  readonly origin = randomBytes(9).toString('base64url')
+  readonly origin = randomText(9)
   readonly #engine: Engine
   readonly #zone: string
   readonly #records: () => Promise<KeyValue>

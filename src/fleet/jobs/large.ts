@@ -8,7 +8,8 @@
  *
  * Values and not objects: each has its own time to live, and what there is can be listed without its bytes.
  */
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash } from 'node:crypto'
+import { randomText } from '../../base/index.ts'
 import type { Keeps, KeyValue } from '../engine/engine.ts'
 import { checkSize } from '../errors.ts'
 import type { SqlClient } from '../job-settings.ts'
@@ -45,7 +46,7 @@ interface Stores {
 /** A new reference: how many bytes, their digest where `isCompared`, and a random part. */
 export function referenceTo(frame: Uint8Array, isCompared = false): string {
   const digest = isCompared ? createHash('sha256').update(frame).digest('base64url') : ''
-  return `${frame.length}.${digest}.${randomBytes(12).toString('base64url')}`
+  return `${frame.length}.${digest}.${randomText(12)}`
 }
 
 /** How many bytes there are, also of those that are referred to. */

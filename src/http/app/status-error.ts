@@ -5,8 +5,7 @@
  * and timeouts of zones, stores, locks and fibers, 502 for a worker that died, 500 with an id for the rest.
  * The message of an unexpected error, or the reason of a worker's death, never reaches a client.
  */
-import { randomUUID } from 'node:crypto'
-import { type Kind, CorespunError, type Sentences, callback, optionsOf } from '../../base/index.ts'
+import { type Kind, CorespunError, type Sentences, callback, optionsOf, randomId } from '../../base/index.ts'
 import type { ErrorHandler } from './routes.ts'
 import { statusOf } from '../errors.ts'
 import { wrong } from '../message/limits.ts'
@@ -123,7 +122,7 @@ export function jsonErrors(options?: JsonErrorsOptions): ErrorHandler {
     let requestId = getRequestId(request)
     const { status, code, message, headers } = partsOf(cause)
     if (status === 500 || status === 502) {
-      const about = { id: (requestId ??= randomUUID()), request: `${request.method} ${pathOf(request)}` }
+      const about = { id: (requestId ??= randomId()), request: `${request.method} ${pathOf(request)}` }
       logged('the log of jsonErrors()', () => log(cause, about))
     }
     const body = { error: { code, message, requestId } }

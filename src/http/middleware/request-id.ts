@@ -4,8 +4,7 @@
  * It is part of Corespun because errors, 404 and 405 need the id too. Defaults: a random UUID in
  * `x-request-id`; an id of the client is used only with `trust`.
  */
-import { randomUUID } from 'node:crypto'
-import { type Kind, callback, flag, optionsOf } from '../../base/index.ts'
+import { type Kind, callback, flag, optionsOf, randomId } from '../../base/index.ts'
 import { wrong } from '../message/limits.ts'
 import { carry, setRequestId } from '../app/carried.ts'
 import { EVERYWHERE, type Middleware } from '../app/middleware.ts'
@@ -43,7 +42,7 @@ const ID = /^[\w.:+/=@-]{1,128}$/
  * ```
  */
 export function requestId(options?: RequestIdOptions): Middleware {
-  const { header, trust, make = randomUUID } = optionsOf(options, OPTIONS, wrong, 'requestId()')
+  const { header, trust, make = randomId } = optionsOf(options, OPTIONS, wrong, 'requestId()')
   const middleware: Middleware = (request, next) => {
     const given = trust ? request.headers.get(header) : null
     const id = given !== null && ID.test(given) ? given : make()

@@ -5,7 +5,8 @@
  * store, from which whoever has a connection to the other servers takes it, and adds here what they have
  * admitted: corespun/fleet does. Without one, the limit is that of this process.
  */
-import { createHash, randomUUID } from 'node:crypto'
+import { createHash } from 'node:crypto'
+import { randomId } from '../../../base/index.ts'
 import { type Store, store as stores } from '../../../store/index.ts'
 import { type RateNow, type Verdict, WINDOWS_MAX, add, countOf, take } from './counts.ts'
 
@@ -41,7 +42,7 @@ export class SharedCounts {
     this.#seen = opened('seen', SERVERS_MAX)
     this.id = stores
       .getOrCreate<string>('corespun.http.rate.processes')
-      .update(name, (id) => id ?? randomUUID())!
+      .update(name, (id) => id ?? randomId())!
     this.#now = now
   }
 

@@ -4,8 +4,8 @@
  * An id is 256 bits of the system's randomness. One that a client has made up names no session, and none is
  * ever created under it.
  */
-import { createHash, randomBytes } from 'node:crypto'
-import { type Kind, flag, oneOf, optionsOf } from '../../../base/index.ts'
+import { createHash } from 'node:crypto'
+import { type Kind, flag, oneOf, optionsOf, randomText } from '../../../base/index.ts'
 import { wrong } from '../../message/limits.ts'
 
 /** The cookie of `sessions()`. */
@@ -53,7 +53,7 @@ export function cookieSettings(options: unknown) {
 
 const ID = /^[\w-]{43}$/
 
-export const newId = (): string => randomBytes(32).toString('base64url')
+export const newId = (): string => randomText(32)
 
 /** What a store has instead of the id, so that whoever reads the store has no session. */
 export const keyOf = (id: string): string => createHash('sha256').update(id).digest('base64url')
