@@ -3,4 +3,4 @@
  *
  * For the other folders of this package; not part of its API.
  */
-export type { CheckReport } from './part.ts'
+export type { CheckBegun, CheckReport } from './part.ts'

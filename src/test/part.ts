@@ -6,6 +6,13 @@
 import { type SeedRange, messageOf } from '../base/index.ts'
 import { CheckError, wrong } from './errors.ts'
 
+/** A check has begun. */
+export interface CheckBegun {
+  readonly kind: 'begun'
+  readonly file: string
+  readonly line: number
+}
+
 /** What has become of one check. */
 export interface CheckReport {
   readonly kind: 'check'
@@ -55,7 +62,8 @@ export async function reported<Checked extends { readonly seeds: number; readonl
     process.channel?.unref()
   }
   const of = { kind: 'check', file, line: Number(line) } as const
-  const send = (report: CheckReport): void => void process.send?.(report)
+  const send = (report: CheckBegun | CheckReport): void => void process.send?.(report)
+  send({ ...of, kind: 'begun' })
   try {
     const { seeds, steps } = await checked
     send({ ...of, seeds, steps })

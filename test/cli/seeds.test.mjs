@@ -57,6 +57,10 @@ test('what fails beside a check, calls none or does not end is named', { timeout
   assert.match(out, /\nmodules\/seeds\/broken\.mjs: process 1\/1 has ended with code 3:\nthe reason\n/)
   assert.match(out, /\nmodules\/seeds\/none\.mjs: it calls no check\(\)\n/)
   assert.equal(code, 1)
+  const left = await tested(['left.mjs'], ['-w', '1'])
+  const before = 'process 1/1 has ended with code 0, before the check of modules/seeds/left.mjs:9'
+  assert.ok(left.out.includes(`\nmodules/seeds/left.mjs: ${before}\n`), left.out)
+  assert.equal(left.code, 1)
   const BEGUN = join(files, 'late')
   const late = await tested(['endless.mjs'], ['-w', '1', '-t', '2s', '--json'], { BEGUN })
   const error = 'process 1/1 has not ended after 2000 ms (--timeout)'

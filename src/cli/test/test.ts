@@ -3,14 +3,14 @@
  *
  * A file runs in several processes, as `node file` would run it; each plays a part of the seeds and reports
  * its checks (src/test/part.ts). A process that ends with another code than 0 has failed: by a seed of a
- * check, or by something else, whose output is printed. A find that a process has expected, so that it ended
- * with 0, is not a failure.
+ * check, or by something else, whose output is printed; so has one that ends before a check does. A find that
+ * a process has expected, so that it ended with 0, is not a failure.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { reasonOf } from '../../base/index.ts'
-import type { CheckReport } from '../../test/internal.ts'
+import type { CheckBegun, CheckReport } from '../../test/internal.ts'
 import { CliError, ExitCode } from '../errors.ts'
 import { resolveModule } from '../resolve.ts'
 import type { CommandContext } from '../run/run.ts'
@@ -123,9 +123,16 @@ class TestRun {
     } as Parameters<typeof fork>[2])
     this.#running.add(child)
     const reports: CheckReport[] = []
+    /** Checks that have begun and not ended. */
+    const open: string[] = []
     let output = ''
     const add = (text: string): void => void (output = (output + text).slice(-OUTPUT_CHARS_MAX))
-    child.on('message', (message) => void (isReport(message) && reports.push(message)))
+    child.on('message', (message) => {
+      if (isBegun(message)) open.push(whereOf(message))
+      if (!isReport(message)) return
+      reports.push(message)
+      open.splice(open.indexOf(whereOf(message)), 1)
+    })
     for (const stream of [child.stdout!, child.stderr!]) stream.setEncoding('utf8').on('data', add)
     let late = ''
     const expire = (): void => {
@@ -142,7 +149,9 @@ class TestRun {
       child.once('error', (error) => end(`process ${part} could not start: ${reasonOf(error)}`))
       child.once('close', (code, signal) => {
         const how = code === null ? `by ${signal}` : `with code ${code}`
-        end(late || (code === 0 ? '' : `process ${part} has ended ${how}`))
+        const [where] = open.map((each) => relative(this.#context.folder, each))
+        const before = where === undefined ? '' : `, before the check of ${where}`
+        end(late || (code === 0 && before === '' ? '' : `process ${part} has ended ${how}${before}`))
       })
     })
   }
@@ -195,8 +204,12 @@ class TestRun {
 
 type Found = CheckReport & { readonly found: NonNullable<CheckReport['found']> }
 const isFound = (report: CheckReport): report is Found => report.found !== undefined
-const whereOf = ({ file, line }: CheckReport): string => `${file}:${line}`
+const whereOf = ({ file, line }: Pick<CheckBegun, 'file' | 'line'>): string => `${file}:${line}`
 const counted = (count: number): string => count.toLocaleString('en-US')
+
+function isBegun(message: unknown): message is CheckBegun {
+  return (message as Partial<CheckBegun> | null)?.kind === 'begun'
+}
 
 function isReport(message: unknown): message is CheckReport {
   return (message as Partial<CheckReport> | null)?.kind === 'check'
