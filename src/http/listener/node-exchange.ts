@@ -151,8 +151,10 @@ class NodeExchange implements Owner {
     else this.#waiting.resolve(response)
   }
 
-  /** The app has failed. @throws {unknown} The same error after the response. */
+  /** The app has failed. @throws {unknown} The same error after the whole response. */
   fail(error: unknown): void {
+    // The client has left, or the app has closed the connection: the error is what that led to.
+    if (this.#failure !== undefined) return
     if (this.#isOver) throw error
     this.#giveUp(error)
   }

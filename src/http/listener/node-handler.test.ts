@@ -470,6 +470,20 @@ onCores(
   },
 )
 
+onCores('an app that rejects because its client has left does not end the process', async (start) => {
+  const log: string[] = []
+  const listen = async (_: http.IncomingMessage, res: http.ServerResponse): Promise<void> => {
+    res.write('begun')
+    await once(res, 'close')
+    log.push('rejects')
+    throw new Error('the client has left')
+  }
+  const server = await start({ fetch: nodeHandler(listen) })
+  await seen(server.port, { leaves: true, until: 'rejects' }, log)
+  await new Promise((resolve) => setImmediate(resolve)) // an unhandled rejection fails the test
+  assert.equal(server.stats().errors, 0)
+})
+
 onCores('what the core cannot send or hand over is refused by a code with the remedy', async (start) => {
   const codes: unknown[] = []
   const listen = (req: http.IncomingMessage, res: http.ServerResponse): void => {
