@@ -24,7 +24,7 @@ import { WrittenBody } from './written-body.ts'
 /** An app for node:http. */
 export type Listener = (req: IncomingMessage, res: ServerResponse) => unknown
 
-type Callback = () => void
+type Callback = (error?: unknown) => void
 type Data = string | Uint8Array
 
 const PAIR = Symbol('corespun.pair')
@@ -240,7 +240,10 @@ class NodeExchange implements Owner {
 
   /** A piece of the body; within `end` also the end of it, with the callback that emits `finish`. */
   send(data: Data, encoding: BufferEncoding | null | undefined, callback: Callback | undefined): boolean {
-    if (this.#isOver) return false
+    if (this.#isOver) {
+      if (callback !== undefined && !this.#isEnding) process.nextTick(callback, this.#failure?.error)
+      return false
+    }
     this.socket.touched()
     const isLast = this.#isEnding && data.length === 0
     // Of its last two calls, or of one since Node 24, the last one has it.

@@ -336,6 +336,18 @@ check(
   { path: '/late', until: 'closed' },
 )
 
+onCores('callbacks of what a client that leaves has not taken are called', async (start) => {
+  const log: string[] = []
+  const listen = (_: http.IncomingMessage, res: http.ServerResponse): void => {
+    const piece = Buffer.alloc(4_000_000)
+    for (let left = 8; left > 0; left -= 1) res.write(piece, () => log.push('called'))
+    res.on('close', () => log.push('closed'))
+  }
+  const server = await start({ fetch: nodeHandler(listen) })
+  await seen(server.port, { leaves: true, until: 'closed' }, log)
+  assert.deepEqual(log, [...Array.from({ length: 8 }, () => 'called'), 'closed'])
+})
+
 check('write reports a slow client, and drain its progress', async (_, res, log) => {
   let isFull = false
   for (let piece = 0; piece < 200; piece += 1) {

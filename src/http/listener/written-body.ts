@@ -8,7 +8,7 @@
 import type { ReadResult } from '../message/standard.ts'
 import { LazyBody } from '../fetch/lazy-body.ts'
 
-type Callback = () => void
+type Callback = (error?: unknown) => void
 
 interface Piece {
   readonly bytes: Uint8Array
@@ -63,6 +63,8 @@ export class WrittenBody extends LazyBody {
   /** The response is aborted. */
   fail(error: unknown): void {
     this.#failure = { error }
+    for (const { callback } of this.#pieces)
+      if (callback !== undefined) process.nextTick(callback, error)
     this.#pieces.length = 0
     this.#bytes = 0
     this.#reader?.reject(error)
