@@ -257,7 +257,9 @@ class NodeExchange implements Owner {
     }
     if (isLast) return true
     const taken = this.#isEnding ? undefined : callback
-    if (!this.#isDropped) return this.#body!.write(bytesOf(data, encoding), taken)
+    // After its callback the app may reuse the bytes, and the core may take them later.
+    const given = taken === undefined ? data : ownOf(data)
+    if (!this.#isDropped) return this.#body!.write(bytesOf(given, encoding), taken)
     if (taken !== undefined) process.nextTick(taken)
     return true
   }
@@ -285,6 +287,9 @@ class NodeExchange implements Owner {
     if (wasFinished || !res.finished || this.#isOver) return
     if (this.#body !== undefined && !this.#isDropped) return this.#body.end()
     if (this.#body === undefined) {
+      // The same after these events.
+      const isHeard = res.listenerCount('finish') + res.listenerCount('close') > 0
+      if (isHeard && this.#whole !== null) this.#whole = ownOf(this.#whole)
       const body = res.statusCode === 205 ? null : this.#whole
       this.#respond(preparedResponse(body, this.#prepared()))
     }
@@ -422,6 +427,10 @@ function close(res: NodeResponse): void {
 
 function isUtf8(encoding: BufferEncoding | null | undefined): boolean {
   return !encoding || encoding === 'utf8' || encoding === 'utf-8'
+}
+
+function ownOf(data: Data): Data {
+  return typeof data === 'string' ? data : new Uint8Array(data)
 }
 
 function bytesOf(data: Data, encoding: BufferEncoding | null | undefined): Uint8Array {

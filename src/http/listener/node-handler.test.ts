@@ -264,6 +264,23 @@ check(
 )
 
 check(
+  'bytes may be reused once their callback is called',
+  (req, res) => {
+    const bytes = Buffer.alloc(1000)
+    let left = 5
+    const next = (): void => {
+      bytes.fill(left)
+      left -= 1
+      if (left < 0) res.end(bytes, () => bytes.fill(9))
+      else res.write(bytes, next)
+    }
+    setTimeout(() => (req.url === '/whole' ? res.end(bytes, () => bytes.fill(9)) : next()))
+  },
+  { path: '/pieces' },
+  { path: '/whole' },
+)
+
+check(
   'a body is read and sent back in pieces',
   (req, res) => pipeline(req, res),
   { method: 'POST', body: Buffer.alloc(1_000_000, 'abc') },
