@@ -358,6 +358,8 @@ class NodeExchange implements Owner {
       (error: unknown) => {
         if (this.exchange.aborted) return this.#lose()
         this.#isRefused = true
+        // Nobody else would respond.
+        if (!this.#isOver && req.listenerCount('error') === 0) this.#giveUp(error)
         req.destroy(error as Error)
       },
     )

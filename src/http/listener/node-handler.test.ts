@@ -548,6 +548,24 @@ onCores('a body beyond the limit is an error of the request, which can be respon
   assert.deepEqual([response.statusCode, body], [413, 'HTTP_BODY_TOO_LARGE'])
 })
 
+onCores('a body beyond the limit is a 413 where the app does not listen for the error', async (start) => {
+  const log: string[] = []
+  const listen = (req: http.IncomingMessage, res: http.ServerResponse): void => {
+    req.on('data', () => log.push('data')).on('end', () => res.end('whole'))
+    res.on('close', () => log.push('closed'))
+  }
+  const server = await start({ fetch: nodeHandler(listen), limits: { bodyBytesMax: 1000 } })
+  const request = http.request({ port: server.port, method: 'POST', agent: false })
+  request.on('error', () => {}) // the connection may close under what is still sent
+  request.write(Buffer.alloc(900))
+  await until(() => log.includes('data'))
+  request.write(Buffer.alloc(900))
+  const [response] = (await once(request, 'response')) as [http.IncomingMessage]
+  request.destroy()
+  await until(() => log.includes('closed'))
+  assert.equal(response.statusCode, 413)
+})
+
 onCores('100 is sent by the core alone, and 102 is not', async (start) => {
   const listen = (_: http.IncomingMessage, res: http.ServerResponse): void => {
     res.writeContinue(() => res.writeProcessing(() => res.end('ok')))
