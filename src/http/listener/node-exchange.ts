@@ -93,6 +93,8 @@ class NodeExchange implements Owner {
   #waiting: { resolve(response: Response): void; reject(error: unknown): void } | undefined
   /** The response is complete, or given up. */
   #isOver = false
+  /** The request's body, which nobody had read when the response was made. */
+  #unread: Promise<Uint8Array | undefined> | undefined
   /** What is left of the request's body is not for the app. */
   #isDumped = false
   /** The request failed by what its client has sent; its response may follow. */
@@ -206,7 +208,8 @@ class NodeExchange implements Owner {
     this.socket.released()
     this.#onFinish?.()
     close(res)
-    if (req._consumed) return
+    // An app may read what has arrived after its response.
+    if (req._consumed || req.readableFlowing === true || req.listenerCount('readable') > 0) return
     const isHeard = req.listenerCount('close') + req.listenerCount('end') > 0
     if (!this.#hasBody && !isHeard) {
       req.complete = true
@@ -287,6 +290,8 @@ class NodeExchange implements Owner {
     if (wasFinished || !res.finished || this.#isOver) return
     if (this.#body !== undefined && !this.#isDropped) return this.#body.end()
     if (this.#body === undefined) {
+      const isUnread = this.#hasBody && !this.req._consumed
+      if (isUnread && this.exchange.bodyNow() !== undefined) this.#unread = this.exchange.pull()
       // The same after these events.
       const isHeard = res.listenerCount('finish') + res.listenerCount('close') > 0
       if (isHeard && this.#whole !== null) this.#whole = ownOf(this.#whole)
@@ -350,7 +355,9 @@ class NodeExchange implements Owner {
       req._consumed = true
     }
     if (!this.#hasBody || this.#isDumped) return this.#endOfBody()
-    this.exchange.pull().then(
+    const pulled = this.#unread ?? this.exchange.pull()
+    this.#unread = undefined
+    pulled.then(
       (piece) => {
         if (piece === undefined) this.#endOfBody()
         else req.push(Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength))

@@ -388,6 +388,17 @@ check(
   { method: 'POST', body: 'unread', until: 'closed false true' },
 )
 
+check(
+  'a body that has arrived can be read after the response',
+  (req, res, log) => {
+    let body = ''
+    res.end('accepted')
+    req.on('data', (piece) => (body += String(piece))).on('end', () => log(body, req.complete))
+  },
+  { method: 'POST', body: 'read late', until: 'read late true' },
+  { until: ' true' },
+)
+
 check('a socket has the facts of its connection', (req, res, log) => {
   const { socket } = req
   const { remoteAddress, remoteFamily, localAddress, localFamily, destroyed, readable, writable } = socket
