@@ -329,6 +329,10 @@ class NodeExchange implements Owner {
     return Object.fromEntries(names.map((name) => [name, () => valueOf(name)]))
   }
 
+  onTaken(): void {
+    this.socket.touched()
+  }
+
   onDrain(): void {
     process.nextTick(() => {
       ;(this.res as unknown as Record<symbol, boolean>)[NEED_DRAIN] = false
@@ -359,6 +363,7 @@ class NodeExchange implements Owner {
     this.#unread = undefined
     pulled.then(
       (piece) => {
+        this.socket.touched()
         if (piece === undefined) this.#endOfBody()
         else req.push(Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength))
       },

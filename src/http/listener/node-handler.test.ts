@@ -432,6 +432,31 @@ check(
   { until: 'closed' },
 )
 
+onCores('the time of a timeout begins again with each piece received, written and sent', async (start) => {
+  const counts: number[] = []
+  const listen = async (req: http.IncomingMessage, res: http.ServerResponse): Promise<void> => {
+    const socket = req.socket as unknown as { touched(): void }
+    const { touched } = socket
+    let count = 0
+    socket.touched = () => {
+      count += 1
+      touched.call(socket)
+    }
+    req.setTimeout(60_000)
+    for await (const _ of req) continue
+    counts.push(count)
+    count = 0
+    await new Promise((resolve) => res.write('a', resolve))
+    counts.push(count)
+    res.end()
+  }
+  const server = await start({ fetch: nodeHandler(listen) })
+  await (await fetch(server.url, { method: 'POST', body: 'piece' })).text()
+  const [received, sent] = counts
+  assert.ok(received > 2, `${received}`) // setTimeout, the piece, the end
+  assert.equal(sent, 2)
+})
+
 onServer('any head that Node accepts is sent as Node does, others are refused alike', async (start) => {
   // Values beyond ASCII are Latin-1 here; node:http sends them as UTF-8 in front of a body that is a string.
   const name = fc.constantFrom('x-a', 'X-B', 'set-cookie', 'Content-Type', 'cookie', 'vary', 'a b', '', 'é')

@@ -16,7 +16,7 @@ export interface Owner {
   readonly writableLength: number
   /** The app ends the connection. */
   destroyed(error: Error | undefined): void
-  /** Nothing was written for the time that `setTimeout` has set. Returns whether somebody listens. */
+  /** Nothing was received or sent for the time of `setTimeout`. Returns whether somebody listens. */
   timedOut(): boolean
 }
 
@@ -149,8 +149,8 @@ export class PeerSocket extends EventEmitter {
   }
 
   /**
-   * Calls `callback`, and listeners of `timeout` of the request and the response, when nothing was written
-   * for so long; without any, the connection ends. 0 stops it.
+   * Calls `callback`, and listeners of `timeout` of the request and the response, when no piece of a body was
+   * received, written or sent for so long; without any, the connection ends. 0 stops it.
    */
   setTimeout(ms: number, callback?: () => void): this {
     this.timeout = ms
@@ -159,7 +159,7 @@ export class PeerSocket extends EventEmitter {
     return this
   }
 
-  /** Something was written: the time begins again. */
+  /** Something was received, written or sent: the time begins again. */
   touched(): void {
     if (this.timeout === undefined) return
     this.#stop()

@@ -16,6 +16,8 @@ interface Piece {
 }
 
 interface Events {
+  /** A piece is taken: the client has received those before. */
+  onTaken(): void
   /** All pieces are taken, after `write` has returned false. */
   onDrain(): void
   /** The core has all of it. */
@@ -99,6 +101,7 @@ export class WrittenBody extends LazyBody {
     }
     const { bytes, callback } = piece
     this.#bytes -= bytes.byteLength
+    this.#events.onTaken()
     resolve({ done: false, value: bytes })
     if (callback !== undefined) process.nextTick(callback)
     if (this.#isFull && this.#pieces.length === 0) {
