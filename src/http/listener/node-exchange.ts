@@ -14,7 +14,7 @@ import { HttpError } from '../errors.ts'
 import { type HeaderLines, headerLines } from '../fetch/headers.ts'
 import type { LazyBody } from '../fetch/lazy-body.ts'
 import { onAbort } from '../fetch/request.ts'
-import { preparedResponse } from '../fetch/response.ts'
+import { isBodiless, preparedResponse } from '../fetch/response.ts'
 import { TrailedBody } from '../fetch/trailers.ts'
 import type { Exchange } from '../message/core-interface.ts'
 import { fieldsIn, type Pairs, pairsOf } from './head.ts'
@@ -63,8 +63,12 @@ function symbolOf(description: string): symbol {
 /** Calls an app for node:http. Throws, or rejects, with what it throws before its response. */
 export function respondedBy(listen: Listener, exchange: Exchange): Response | Promise<Response> {
   const pair = new NodeExchange(exchange)
-  const promise = promiseOf(listen(pair.req, pair.res))
-  promise?.then(undefined, (error: unknown) => pair.fail(error))
+  try {
+    promiseOf(listen(pair.req, pair.res))?.then(undefined, (error: unknown) => pair.fail(error))
+  } catch (error) {
+    pair.fail(error) // its events release what the app has opened
+    throw error
+  }
   return pair.responded()
 }
 
@@ -345,7 +349,8 @@ class NodeExchange implements Owner {
   }
 
   onCancel(reason: unknown): void {
-    if (reason !== undefined) return this.#lose()
+    // Middleware may cancel a body for which it has another response.
+    if (reason !== undefined || !isBodiless(this.exchange, this.res.statusCode)) return this.#lose()
     this.#isDropped = true
     if (this.res.finished) this.#finishSoon()
   }

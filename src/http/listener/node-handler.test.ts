@@ -633,6 +633,38 @@ onCores('a response without a body sends its head when it is flushed, and ends',
   assert.deepEqual([countOf('finish'), countOf('written')], [2, 2])
 })
 
+onCores('an app that throws sees the end of its request and response', async (start) => {
+  const log: string[] = []
+  const listen = (req: http.IncomingMessage, res: http.ServerResponse): void => {
+    req.on('close', () => log.push('request'))
+    res.on('close', () => log.push('response'))
+    if (req.url === '/begun') res.write('a')
+    throw new Error('thrown')
+  }
+  const server = await start({ fetch: nodeHandler(listen) })
+  for (const path of ['/', '/begun']) {
+    assert.equal((await fetch(server.url + path)).status, 500)
+    await until(() => log.includes('request') && log.includes('response'))
+    log.length = 0
+  }
+  assert.equal(server.stats().errors, 2)
+})
+
+test('an app whose response middleware replaces sees that nobody takes it', async () => {
+  const log: string[] = []
+  const listen = (_: http.IncomingMessage, res: http.ServerResponse): void => {
+    res.on('close', () => log.push('close'))
+    log.push(String(res.write(Buffer.alloc(100_000))))
+  }
+  const routes = use({ '/*': nodeHandler(listen) }, async (_, next) => {
+    await (await next()).body?.cancel()
+    return new Response('another', { status: 503 })
+  })
+  assert.equal((await createApp({ routes }).inject('/')).status, 503)
+  await until(() => log.includes('close'))
+  assert.deepEqual(log, ['false', 'close'])
+})
+
 test('middleware around it sees and changes the response', async () => {
   const listen = (req: http.IncomingMessage, res: http.ServerResponse): void => {
     res.setHeader('x-inner', '1')
