@@ -13,13 +13,13 @@ import { wrong } from '../../message/limits.ts'
 
 /** How {@link authenticate} finds out who asks; at least one of `basic` and `bearer` is required. */
 export interface AuthenticateOptions<User> {
-  /** Returns whose name and password these are; `undefined` for invalid ones. */
+  /** Returns whose name and password these are; `undefined` (or `null`, or `false`) for invalid ones. */
   readonly basic?: (
     name: string,
     password: string,
     request: HttpRequest,
   ) => User | undefined | Promise<User | undefined>
-  /** Returns whose token this is; `undefined` for an invalid one. */
+  /** Returns whose token this is; `undefined` (or `null`, or `false`) for an invalid one. */
   readonly bearer?: (token: string, request: HttpRequest) => User | undefined | Promise<User | undefined>
   /** What browsers show when they ask for a password. Default 'private'. */
   readonly realm?: string
@@ -72,12 +72,13 @@ export function authenticate<User>(user: RequestValue<User>, options: Authentica
     return pair === undefined ? undefined : basic!(...pair, request)
   }
   return async (request, next) => {
-    const found = await find(request)
-    if (found === undefined)
+    const found: unknown = await find(request)
+    // What searches return that find nobody: none of it is a user, whatever the types allow.
+    if (found === undefined || found === null || found === false)
       throw new StatusError(401, 'credentials are missing or invalid', {
         headers: { 'www-authenticate': schemes },
       })
-    user.set(request, found)
+    user.set(request, found as User)
     return next()
   }
 }

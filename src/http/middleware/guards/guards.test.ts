@@ -104,6 +104,8 @@ test('credentials are parsed, and without valid ones the response is a 401 with 
     401,
     'Basic realm="private", charset="UTF-8"',
   ])
+  for (const nobody of [null, false])
+    assert.deepEqual(await seen({ bearer: () => nobody }, 'Bearer x'), [401, 'Bearer realm="private"'])
   assert.throws(() => authenticate(user, {}), { code: 'HTTP_ARGUMENT', message: /needs `basic` or `bearer`/ })
   assert.throws(() => authenticate(user, { basic, realm: 'a"b' }), { code: 'HTTP_ARGUMENT' })
   assert.throws(() => authenticate('user' as never, { basic }), {
