@@ -181,6 +181,10 @@ test('responses are checked, and what is not declared is not sent', async () => 
     fits: { id: 1 },
     wrong: { id: '1' },
     secret: { id: 1, passwordHash: 'x' },
+    entity: new (class {
+      id = 1
+      passwordHash = 'x'
+    })(),
     itself: new Response('as it is', { status: 418 }),
   }
   const of = (checkResponses: boolean): InjectableApp =>
@@ -214,7 +218,8 @@ test('responses are checked, and what is not declared is not sent', async () => 
     assert.match(text, reason)
   }
   await refused('/plain/wrong', /^the response 200 of GET \/plain\/wrong does not fit its contract: id: /)
-  await refused('/plain/secret', /passwordHash: the schema does not have this key/)
+  for (const name of ['secret', 'entity'])
+    await refused(`/plain/${name}`, /passwordHash: the schema does not have this key/)
   await refused('/filled', /a body is not declared/)
   await refused('/undeclared', /this status is not declared/)
   const trusted = of(false)

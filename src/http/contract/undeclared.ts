@@ -18,11 +18,17 @@ export function undeclared(value: unknown, checked: unknown): readonly SchemaIss
   return found
 }
 
+/** Also an object of a class, such as an entity of a database: JSON has its own keys. */
+function isSentByKeys(value: unknown): value is Record<string, unknown> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
+  return typeof (value as { toJSON?: unknown }).toJSON !== 'function'
+}
+
 function look(value: unknown, checked: unknown, path: readonly PropertyKey[], found: SchemaIssue[]): void {
   if (value === checked || path.length > DEPTH_MAX || found.length === FOUND_MAX) return
   if (Array.isArray(value) && Array.isArray(checked) && value.length === checked.length) {
     for (const [index, item] of value.entries()) look(item, checked[index], [...path, index], found)
-  } else if (isPlainObject(value) && isPlainObject(checked)) {
+  } else if (isSentByKeys(value) && isPlainObject(checked)) {
     for (const key of Object.keys(value)) {
       if (Object.hasOwn(checked, key)) look(value[key], checked[key], [...path, key], found)
       else if (value[key] !== undefined && found.length < FOUND_MAX)
