@@ -50,6 +50,9 @@ async function check(target: string | URL | ClientApp): Promise<void> {
   assert.equal(file.body, 'file a b/c')
   assert.equal((await call('GET', '/files/*path', { params: { path: '' } })).body, 'file ')
   assert.equal((await call('GET', '/header', { headers: { 'x-a': '1' } })).body, '1')
+  const headers = { 'Content-Type': 'application/a+json' }
+  const typed = await call('PUT', '/users/:id', { params: { id: '7' }, body: { name: 'Ada' }, headers })
+  assert.equal(typed.status, 204)
 }
 
 test('calls in the same process', () => check(app))
@@ -71,6 +74,7 @@ test('a parameter that would lead to another route is refused', async () => {
     await assert.rejects(call('GET', '/users/:id', { params: { id } }), /is not a segment of a path/)
   await assert.rejects(call('GET', '/files/*path', { params: { path: 'a/../../users/7' } }), /"\.\."/)
   const untyped = call as unknown as (method: string, pattern: string) => Promise<unknown>
+  await assert.rejects(untyped('GET', '/files/*path'), /\/files\/\*path needs params\.path/)
   await assert.rejects(untyped('GET', '/users/:id'), /\/users\/:id needs params\.id/)
 })
 

@@ -148,10 +148,8 @@ export function client<App extends object>(target: string | URL | ClientApp): Cl
   const send = senderOf(target)
   const call = async (method: string, pattern: string, input: Sent = {}): Promise<Known<number, unknown>> => {
     const { body, signal, query } = input
-    const headers = {
-      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-      ...input.headers,
-    }
+    const headers = new Headers(input.headers)
+    if (body !== undefined && !headers.has('content-type')) headers.set('content-type', 'application/json')
     const response = await send(pathOf(pattern, input.params ?? {}) + queryOf(query), {
       method,
       headers,
@@ -182,21 +180,21 @@ function pathOf(pattern: string, params: Readonly<Record<string, unknown>>): str
     .map((segment) => {
       if (segment.startsWith(':')) return encoded(pattern, segment.slice(1), params)
       if (!segment.startsWith('*')) return segment
-      const rest = params[segment === '*' ? '*' : segment.slice(1)]
-      return rest === ''
-        ? ''
-        : String(rest)
-            .split('/')
-            .map((part) => encodedPart(pattern, segment, part))
-            .join('/')
+      const rest = valueOf(pattern, segment === '*' ? '*' : segment.slice(1), params)
+      const parts = rest === '' ? [] : rest.split('/')
+      return parts.map((part) => encodedPart(pattern, segment, part)).join('/')
     })
     .join('/')
 }
 
 function encoded(pattern: string, name: string, params: Readonly<Record<string, unknown>>): string {
+  return encodedPart(pattern, name, valueOf(pattern, name, params))
+}
+
+function valueOf(pattern: string, name: string, params: Readonly<Record<string, unknown>>): string {
   const value = params[name]
   if (value === undefined || value === null) throw new TypeError(`client(): ${pattern} needs params.${name}`)
-  return encodedPart(pattern, name, String(value))
+  return String(value)
 }
 
 /** A URL would resolve dots, and lead to another route. */
