@@ -353,6 +353,11 @@ check(
   { path: '/late', until: 'closed' },
 )
 
+check('as many pieces as an app writes without waiting arrive in order', (_, res) => {
+  for (let piece = 0; piece < 2000; piece += 1) res.write(`${piece} `)
+  res.end('end')
+})
+
 onCores('callbacks of what a client that leaves has not taken are called', async (start) => {
   const log: string[] = []
   const listen = (_: http.IncomingMessage, res: http.ServerResponse): void => {

@@ -13,6 +13,7 @@ type Callback = (error?: unknown) => void
 interface Piece {
   readonly bytes: Uint8Array
   readonly callback: Callback | undefined
+  next: Piece | undefined
 }
 
 interface Events {
@@ -27,7 +28,9 @@ interface Events {
 }
 
 export class WrittenBody extends LazyBody {
-  readonly #pieces: Piece[] = []
+  /** Linked, because an array moves all of its items for the first, and an app may write without waiting. */
+  #first: Piece | undefined
+  #last: Piece | undefined
   readonly #bytesMax: number
   readonly #events: Events
   #bytes = 0
@@ -51,7 +54,10 @@ export class WrittenBody extends LazyBody {
   write(bytes: Uint8Array, callback: Callback | undefined): boolean {
     if (this.#failure !== undefined) return false
     this.#bytes += bytes.byteLength
-    this.#pieces.push({ bytes, callback })
+    const piece: Piece = { bytes, callback, next: undefined }
+    if (this.#last === undefined) this.#first = piece
+    else this.#last.next = piece
+    this.#last = piece
     if (this.#reader !== undefined) this.#serve()
     this.#isFull ||= this.#bytes >= this.#bytesMax
     return !this.#isFull
@@ -65,9 +71,9 @@ export class WrittenBody extends LazyBody {
   /** The response is aborted. */
   fail(error: unknown): void {
     this.#failure = { error }
-    for (const { callback } of this.#pieces)
-      if (callback !== undefined) process.nextTick(callback, error)
-    this.#pieces.length = 0
+    for (let piece = this.#first; piece !== undefined; piece = piece.next)
+      if (piece.callback !== undefined) process.nextTick(piece.callback, error)
+    this.#first = this.#last = undefined
     this.#bytes = 0
     this.#reader?.reject(error)
     this.#reader = undefined
@@ -91,7 +97,7 @@ export class WrittenBody extends LazyBody {
 
   #serve(): void {
     const { resolve, reject } = this.#reader!
-    const piece = this.#pieces.shift()
+    const piece = this.#first
     if (this.#failure === undefined && piece === undefined && !this.#isEnded) return
     this.#reader = undefined
     if (this.#failure !== undefined) return reject(this.#failure.error)
@@ -100,11 +106,13 @@ export class WrittenBody extends LazyBody {
       return this.#events.onEnd()
     }
     const { bytes, callback } = piece
+    this.#first = piece.next
+    if (this.#first === undefined) this.#last = undefined
     this.#bytes -= bytes.byteLength
     this.#events.onTaken()
     resolve({ done: false, value: bytes })
     if (callback !== undefined) process.nextTick(callback)
-    if (this.#isFull && this.#pieces.length === 0) {
+    if (this.#isFull && this.#first === undefined) {
       this.#isFull = false
       this.#events.onDrain()
     }
