@@ -296,8 +296,10 @@ class NodeExchange implements Owner {
     if (this.#body === undefined) {
       const isUnread = this.#hasBody && !this.req._consumed
       if (isUnread && this.exchange.bodyNow() !== undefined) this.#unread = this.exchange.pull()
-      // The same after these events.
-      const isHeard = res.listenerCount('finish') + res.listenerCount('close') > 0
+      // The same after its callback and these events.
+      const isHeard =
+        given.some((one) => typeof one === 'function') ||
+        res.listenerCount('finish') + res.listenerCount('close') > 0
       if (isHeard && this.#whole !== null) this.#whole = ownOf(this.#whole)
       const body = res.statusCode === 205 ? null : this.#whole
       this.#respond(preparedResponse(body, this.#prepared()))
