@@ -31,7 +31,8 @@ export interface SeedRange {
 }
 
 /**
- * 1 to `count`, or as many as CORESPUN_SEEDS names; CORESPUN_SEED names one alone. No list: it may be a billion.
+ * 1 to `count`, or as many as CORESPUN_SEEDS names; CORESPUN_SEED names one alone. Not a list: a billion is
+ * allowed.
  * @param wrong The error for what a variable must not be.
  */
 export function seedRange(

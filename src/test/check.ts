@@ -31,7 +31,7 @@ export interface Checked {
 }
 
 const STORY_LINES_MAX = 60
-/** A set has an end, and seeds have none. */
+/** A set holds some millions, and there may be more seeds. */
 const SCHEDULES_MAX = 1_000_000
 let last: Promise<unknown> = Promise.resolve()
 

@@ -48,8 +48,8 @@ export interface World {
   channel<Value = unknown>(options: ChannelOptions): Channel<Value>
   /**
    * A new store; it is closed with the run. With `file` it has the entries of that file of the run: when the
-   * task dies that has opened it, those of one moment since the last `flush()`. Times to live (`ttlMs`) pass by
-   * the machine's clock.
+   * task dies that has opened it, those of one moment since the last `flush()`. Times to live (`ttlMs`) pass
+   * by the machine's clock.
    * @throws {StoreError} As `store.create()`.
    */
   store<Value = unknown>(options?: StoreOptions): Store<Value>

@@ -136,6 +136,26 @@ test('faults are bounded, whatever a client sends', async () => {
   assert.equal(errors[0]?.path[0], `${'k'.repeat(99)}…`)
 })
 
+test('a body above its limit is refused, by its length or as it is read', async () => {
+  const body = z.array(z.object({}))
+  const larger = route({ body, bodyBytesMax: 300_000 }, () => 'ok')
+  const app = createApp({ routes: { '/': { POST: route({ body }, () => 'ok') }, '/more': { POST: larger } } })
+  const text = `[${'0,'.repeat(70_000)}0]`
+  const chunked = (): ReadableStream<Uint8Array> => new Blob([text]).stream()
+  for (const [path, sent, status] of [
+    ['/', text, 413],
+    ['/', chunked(), 413],
+    ['/', '[{}]', 200],
+    ['/more', text, 422],
+    ['/more', chunked(), 422],
+  ] as const) {
+    const headers = { 'content-type': 'application/json' }
+    const response = await app.inject(path, { method: 'POST', headers, body: sent, duplex: 'half' } as never)
+    assert.equal(response.status, status, `${path} ${typeof sent}`)
+    await response.text()
+  }
+})
+
 test('a value that is too deep for a recursive schema does not fit', async () => {
   interface Tree {
     readonly of?: Tree | undefined
@@ -289,6 +309,7 @@ test('an invalid contract is refused when it is made', () => {
   refused({ responses: { 200: {} } }, /responses must be schemas/)
   refused({ bodi: z.any() }, /unknown option "bodi"; did you mean/)
   refused({ tags: 'users' }, /tags must be an array of strings/)
+  refused({ body: z.any(), bodyBytesMax: -1 }, /bodyBytesMax must be/)
   refused({ large: { bytesMin: 1, read: () => {} } }, /large needs `body`/)
   refused({ body: z.any(), large: { bytesMin: -1, read: () => {} } }, /large must be/)
   assert.throws(() => route({}, 'x' as never), {

@@ -5,12 +5,13 @@
  * checked is decided once, when `route` is called; a contract without a body and with synchronous schemas
  * runs without a promise. A request that does not fit never reaches the handler, and never throws.
  */
-import { callback, flag, isPlainObject, optionsOf, promiseOf, type Kind } from '../../base/index.ts'
+import { callback, flag, integer, isPlainObject, optionsOf, promiseOf, type Kind } from '../../base/index.ts'
 import { HttpError } from '../errors.ts'
 import type { HttpRequest, ResponseValue } from '../app/routes.ts'
 import { jsonOf } from '../app/value.ts'
 import { CorespunResponse, NativeResponse } from '../fetch/response.ts'
 import { wrong } from '../message/limits.ts'
+import { bodyLimit } from '../middleware/body-limit.ts'
 import { Faults, issuesLine, type RequestPart } from './faults.ts'
 import { jsonIn, type LargeBody } from './large.ts'
 import { isJsonType, queryReader, readCookies, readHeaders, type ReadPart } from './parts.ts'
@@ -33,6 +34,11 @@ const RESPONSES: Kind<ResponseSchemas | undefined> = {
     ),
   default: undefined,
 }
+/**
+ * Of a contract without `large`: a list of wrong items has a fault for every two bytes, for each of which a
+ * library needs half a kilobyte.
+ */
+const BODY_BYTES_MAX = 128 * 1024
 const LARGE: Kind<LargeBody | undefined> = {
   expected: '{ bytesMin, read }, an integer from 0 and a function',
   accepts: (value) =>
@@ -56,6 +62,7 @@ const CONTRACT = {
   responses: RESPONSES,
   checkResponses: flag<boolean | undefined>(undefined),
   large: LARGE,
+  bodyBytesMax: integer<undefined>(0, 2 ** 40, undefined),
   summary: text('a string'),
   description: text('a string'),
   operationId: text('a string'),
@@ -76,6 +83,8 @@ interface Plan {
   readonly parts: readonly { readonly name: RequestPart; readonly schema: Schema; readonly read: ReadPart }[]
   readonly body: Schema | undefined
   readonly large: LargeBody | undefined
+  /** Refuses larger bodies. */
+  readonly limit: ((request: HttpRequest) => unknown) | undefined
   /** Of a value that is returned without one. */
   readonly status: number
   /** By status; `undefined`: anything may be sent. */
@@ -119,12 +128,8 @@ export function route<C extends Contract, Pattern extends string = string>(
 }
 
 function planOf(contract: Contract): Plan {
-  const { params, query, headers, cookies, body, responses, checkResponses, large } = optionsOf(
-    contract,
-    CONTRACT,
-    wrong,
-    'route()',
-  )
+  const given = optionsOf(contract, CONTRACT, wrong, 'route()')
+  const { params, query, headers, cookies, body, responses, checkResponses, large, bodyBytesMax } = given
   const parts: Plan['parts'][number][] = []
   const add = (name: RequestPart, schema: Schema | undefined, read: ReadPart): void => {
     if (schema !== undefined) parts.push({ name, schema: kept(schema), read })
@@ -137,8 +142,21 @@ function planOf(contract: Contract): Plan {
     throw wrong('route(): large', '`body`, the schema of what it reads', undefined, { verb: 'needs' })
   const [status] = Object.keys(responses ?? {}).filter((name) => name < '300')
   const isChecking = responses !== undefined && (checkResponses ?? process.env['NODE_ENV'] !== 'production')
-  return { parts, body: body && kept(body), large, status: Number(status ?? 200), responses, isChecking }
+  const most = bodyBytesMax ?? (large === undefined ? BODY_BYTES_MAX : undefined)
+  const limited = most === undefined || body === undefined ? undefined : bodyLimit(most)
+  const limit = limited && ((request: HttpRequest): unknown => limited(request, nothing))
+  return {
+    parts,
+    body: body && kept(body),
+    large,
+    limit,
+    status: Number(status ?? 200),
+    responses,
+    isChecking,
+  }
 }
+
+const nothing = (() => undefined) as never
 
 /** The same schema; some libraries make its interface whenever it is read. */
 function kept(schema: Schema): Schema {
@@ -215,6 +233,7 @@ async function runWithBody(
   handler: AnyHandler,
 ): Promise<unknown> {
   const { request } = checking.input
+  plan.limit?.(request)
   const type = request.headers.get('content-type')
   if (type !== null && !isJsonType(type))
     checking.refuse(415, `content-type must be application/json; received ${type}`)

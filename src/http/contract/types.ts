@@ -29,6 +29,11 @@ export interface Contract {
   readonly responses?: ResponseSchemas
   /** Whether responses are checked. Default: unless NODE_ENV is `production` when `route` is called. */
   readonly checkResponses?: boolean
+  /**
+   * Most bytes of a body, 0 or more; a larger one is 413. Default: 128 KiB, or with `large` the server's
+   * `bodyBytesMax`, which applies as well.
+   */
+  readonly bodyBytesMax?: number
   /** Parses and checks large bodies elsewhere. Default: here. */
   readonly large?: LargeBody
   /** For OpenAPI: one line. */
