@@ -378,9 +378,12 @@ export function uuidOf(what: Asked): string {
   ].join('-')
 }
 
+/** It sets the hashes of salts apart: a salt as it is would be undone by its digit, which is hashed first. */
+const APART = 2_654_435_761
+
 /** Of the run, where in it, and a salt: xmur3, whose bits are all of the same use. */
 function hashOf({ run, key }: Asked, salt: number): number {
-  let hash = 1_779_033_703 ^ salt
+  let hash = 1_779_033_703 ^ Math.imul(salt, APART)
   for (const char of `${salt}${run.seed}${key}`) {
     hash = Math.imul(hash ^ (char.codePointAt(0) as number), 3_432_918_353)
     hash = (hash << 13) | (hash >>> 19)

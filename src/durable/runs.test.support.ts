@@ -165,6 +165,8 @@ function limitTests(named: Named): void {
     assert.deepEqual(seen, [found, found])
     assert.ok(found[1] >= 0 && found[1] < 1 && found[1] !== found[3] && found[2] !== found[4])
     assert.match(found[2], /^[\da-f]{8}-[\da-f]{4}-8[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/)
+    // All of its bits are of use.
+    assert.notEqual(found[2].slice(0, 8), found[2].slice(-8))
   })
 }
 
