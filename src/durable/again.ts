@@ -10,7 +10,7 @@ import { RunError, type RunFacts, wrong } from './errors.ts'
 import { keepSignals, wake } from './boxes.ts'
 import { begin, beginAgain, headOf, journalNamed } from './heads.ts'
 import type { Room } from './room.ts'
-import { nameIn } from './keys.ts'
+import { nameIn, pathIn } from './keys.ts'
 import { decode } from '../transport/index.ts'
 import { type Head, type JournalEntry, type Signal, journalIn } from './records.ts'
 
@@ -64,6 +64,23 @@ function cutOfFailure(run: RunFacts, head: Head, entries: readonly JournalEntry[
         `${JSON.stringify(behind.key)}: name the step from which on all is done anew with from`,
     })
   return cutAt(entries, failed.key)
+}
+
+/**
+ * A child reports its end to the run that has started it. So a copy of a fiber that waits for one has not
+ * started it, and starts its own.
+ */
+function withoutOpenChildren({ kept, signals }: Cut): readonly JournalEntry[] {
+  const sent = new Set(signals.map(({ name }) => name))
+  const lasts = new Map<string, JournalEntry>()
+  for (const entry of kept)
+    if (entry.key !== '' && entry.kind !== 'begun') lasts.set(pathIn(entry.key), entry)
+  const isOpen = ({ kind, key }: JournalEntry): boolean =>
+    kind === 'done' && nameIn(key).startsWith('child(') && !sent.has(key)
+  return kept.filter((entry) => {
+    const last = lasts.get(pathIn(entry.key))
+    return last === undefined || !isOpen(last) || (entry !== last && entry.kind !== 'begun')
+  })
 }
 
 function described(frame: Uint8Array | undefined): string {
@@ -143,7 +160,7 @@ export async function fork(room: Room, run: RunFacts, key: string, from: string)
   const of = { id, trace: head.trace, seed: head.seed ?? head.id, startedMs: room.nowMs() }
   const copy = { ...of, ...continued(run, head, cut) }
   const written = journalNamed(room, run, id)
-  await Promise.all(cut.kept.map((entry) => written.append(entry)))
+  await Promise.all(withoutOpenChildren(cut).map((entry) => written.append(entry)))
   await keepSignals(room, { name: run.name, key }, cut.signals, true)
   await begin(room, key, copy)
 }

@@ -51,7 +51,9 @@ export function* child<Input, Value>(
   if (chosen !== undefined) checkKey('child()', chosen)
   const start = asked('child()', `child(${name})`)
   const { run } = start
-  const key = chosen ?? uuidOf(start)
+  // A copy of this run has its ids, and starts children of its own.
+  const fresh = chosen ?? uuidOf({ ...start, key: `${run.facts.key}/${start.key}` })
+  let key = fresh
   const parent = { ...run.facts, signal: start.key }
   function* recorded(what: string, fn: () => unknown): Operation<unknown, unknown> {
     const of = what === '' ? start : asked('child()', `${what}(${name})`)
@@ -68,7 +70,11 @@ export function* child<Input, Value>(
   }
   // One that was started is known, whenever its parent is interrupted.
   return (yield* uninterruptibleMask(function* (restore): Operation<unknown, unknown> {
-    yield* recorded('', async () => (await run.children(name)).start(key, input, parent))
+    const started = yield* recorded('', async () => {
+      await (await run.children(name)).start(fresh, input, parent)
+      return fresh
+    })
+    key = started as string
     try {
       return yield* restore(waited())
     } finally {

@@ -72,6 +72,27 @@ function childTests(named: Named): void {
 }
 
 function childEndTests(named: Named): void {
+  named('a copy has children of its own, and the results of those that had ended', async (begin) => {
+    const calls: number[] = []
+    const part = durable('part', function* (n: number) {
+      if (n === 2) yield* signal('go')
+      yield* step('part', () => void calls.push(n))
+      return n * 10
+    })
+    const whole = durable('whole', function* () {
+      return [yield* child(part, 1), yield* child(part, 2)]
+    })
+    const { work } = await begin([part, whole])
+    const run = await work.start('whole', undefined)
+    await until(async () => (await run.state()).steps.at(-1)?.key === 'end(part)#2')
+    const copies = [await run.fork({ from: 'child(part)#1' }), await run.fork({ from: 'end(part)#2' })]
+    await until(async () => (await work.list('part')).items.length === 5)
+    for (const { key, status } of (await work.list('part')).items)
+      if (status !== 'done') await work.get('part', key).signal('go')
+    for (const one of [run, ...copies]) assert.deepEqual(await one.result(), [10, 20])
+    assert.deepEqual(calls.toSorted(), [1, 1, 2, 2, 2])
+  })
+
   named('a child is cancelled with its parent, and with the branch that waits for it', async (begin) => {
     const calls: string[] = []
     const part = durable('part', function* (name: string) {
