@@ -181,6 +181,34 @@ function forkTests(named: Named): void {
 }
 
 function patchTests(named: Named): void {
+  named('a change is without its patched() when no run takes the old path any more', async (begin) => {
+    const calls: string[] = []
+    const code = (isPatched: boolean, name = 'b') =>
+      durable('code', function* () {
+        if (!isPatched || (yield* patched('check'))) yield* step('check', () => void calls.push('check'))
+        yield* signal('go')
+        yield* step(name, () => void calls.push(name))
+        yield* signal('end')
+        return calls
+      })
+    const first = await begin([code(true)])
+    const begun = await first.work.start('code', undefined, { key: 'k' })
+    await until(async () => (await begun.state()).awaits.includes('go'))
+    await first.die()
+    const second = await begin([code(false)])
+    const run = second.work.get('code', 'k')
+    await run.signal('go')
+    await until(async () => (await run.state()).awaits.includes('end'))
+    await second.die()
+    // It has all that was recorded behind it still.
+    const third = await begin([code(false, 'c')])
+    await until(async () => (await third.work.get('code', 'k').state()).status === 'diverged')
+    await third.die()
+    const { work } = await begin([code(false)])
+    await work.get('code', 'k').signal('end')
+    assert.deepEqual(await work.get('code', 'k').result(), ['check', 'b'])
+  })
+
   named(
     'a change in place is taken by runs that come to it, and not by those that were further',
     async (begin) => {

@@ -7,6 +7,8 @@
  *
  * A cancelled run is interrupted between the same two entries again, when the code has come to rest. What was
  * recorded behind that is of finalizers, and is not expected before.
+ *
+ * A `patched()` that was recorded and is not asked for was removed from the code, which is no difference.
  */
 import { RunError, type RunFacts } from './errors.ts'
 import type { Asked } from './context.ts'
@@ -126,7 +128,7 @@ export class Replay {
     this.#rested = 0
     if (this.#behind !== undefined) this.#before.add(key)
     const left = this.#left.get(path)
-    if (left?.delete(key) !== true && left !== undefined && left.size > 0) throw this.#diverged(path, name)
+    if (left?.delete(key) !== true && this.#isExpected(path)) throw this.#diverged(path, name)
     const index = this.#finals.get(key)
     if (index === undefined) return undefined
     const final = this.#order[index] as Final
@@ -137,12 +139,22 @@ export class Replay {
 
   /** @throws {RunError} `RUN_DIVERGED` when the fiber of the run has ended before what was recorded of it. */
   checkEnd(): void {
-    if ((this.#left.get('')?.size ?? 0) > 0) throw this.#diverged('', 'its end')
+    if (this.#isExpected('')) throw this.#diverged('', 'its end')
+  }
+
+  /** Whether others of the fiber are to be asked for; a `patched()` that is not any more was removed. */
+  #isExpected(path: string): boolean {
+    const left = this.#left.get(path)
+    if (left === undefined) return false
+    for (const key of left) if (!nameIn(key).startsWith('patched(')) return true
+    left.clear()
+    return false
   }
 
   #diverged(path: string, asked: string): RunError {
-    const [recorded] = this.#left.get(path) as Set<string>
-    return new RunError('RUN_DIVERGED', { ...this.#run, asked, recorded: nameIn(recorded) })
+    const left = [...(this.#left.get(path) as Set<string>)].map(nameIn)
+    const recorded = left.find((name) => !name.startsWith('patched(')) as string
+    return new RunError('RUN_DIVERGED', { ...this.#run, asked, recorded })
   }
 
   /** Whether it has no entry, and others of its fiber do that were not asked for. */
