@@ -294,11 +294,26 @@ export class Run<out Value = unknown> {
    * What the run shows of itself by `expose()`, now and after each change, until it has ended, anywhere.
    * Of several changes at once the last one is there at least. Who comes later, or again, has the newest
    * first.
-   * @param options `signal` ends it.
+   * @param options `signal` ends it; so does `return()`, also while a value is waited for.
    * @throws What the function of `expose()` has thrown; {@link RunError} `RUN_UNKNOWN`, `RUN_UNREADABLE`,
    *   `RUN_ARGUMENT`; the reason of `signal`.
    */
-  async *progress<State = unknown>(options?: { readonly signal?: AbortSignal }): AsyncGenerator<State> {
+  progress<State = unknown>(options?: { readonly signal?: AbortSignal }): AsyncGenerator<State> {
+    const leaves = new AbortController()
+    const values = this.#progress<State>(options, leaves.signal)
+    const end = values.return.bind(values)
+    // A generator that waits would be ended by the next value only.
+    values.return = (value) => {
+      leaves.abort()
+      return end(value)
+    }
+    return values
+  }
+
+  async *#progress<State>(
+    options: { readonly signal?: AbortSignal } | undefined,
+    left: AbortSignal,
+  ): AsyncGenerator<State> {
     const { signal } = optionsOf(options, PROGRESS_KINDS, wrong, 'run.progress()')
     const { key } = this
     const room = this.#room
@@ -307,7 +322,7 @@ export class Run<out Value = unknown> {
     const end = await certainly(room.engine, () => values.watch(() => changed(), { key, from: 'now' }))
     let seen = 0
     try {
-      for (;;) {
+      while (!left.aborted) {
         signal?.throwIfAborted()
         const news = new Promise<void>((resolve) => (changed = resolve))
         const ended = this.#changed(key)
@@ -318,7 +333,7 @@ export class Run<out Value = unknown> {
           seen = entry.revision
           yield exposedIn(this.#facts, entry.bytes) as State
         } else if (hasEnded(head)) return
-        else await orAborted(Promise.race([news, ended]), signal ?? NEVER)
+        else await orAborted(orAborted(Promise.race([news, ended]), left), signal ?? NEVER)
       }
     } finally {
       end()
