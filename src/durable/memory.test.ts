@@ -7,7 +7,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ifThenElse, lift } from '../arrow/index.ts'
 import { until } from '../base/wait.test.support.ts'
-import { Schedule, all, catchAll, fork, race } from '../fiber/index.ts'
+import { type Operation, Schedule, all, catchAll, fork, race } from '../fiber/index.ts'
 import { type Fleet, connect } from '../fleet/index.ts'
 import type { Engine } from '../fleet/internal.ts'
 import {
@@ -255,6 +255,8 @@ test('an arrow whose stages cannot be steps is refused', () => {
   assert.equal(durable('arrow', add.named('a').timeout(5).named('whole')).name, 'arrow')
 })
 
+type How = 'step' | 'value' | 'less' | 'more' | 'throws' | 'random' | 'function'
+
 test('in development, code that does not do the same again is found', async () => {
   let count = 0
   const good = durable('good', function* (n: number) {
@@ -273,13 +275,14 @@ test('in development, code that does not do the same again is found', async () =
   const other = durable('other', function* (n: number) {
     return yield* step('double', () => 2 * n)
   })
-  const bad = durable('bad', function* (how: 'step' | 'value' | 'less' | 'more' | 'throws' | 'random') {
+  const bad = durable('bad', function* (how: How): Operation<unknown, unknown> {
     const isSecond = ++count % 2 === 0
     yield* step('a', () => 1)
     if (how === 'step') yield* step(`step ${count}`, () => 1)
     if (how === 'less' && !isSecond) yield* step('less', () => 1)
     if (how === 'more' && isSecond) yield* step('more', () => 1)
     if (how === 'throws' && isSecond) throw new Error('the second time')
+    if (how === 'function' && isSecond) return () => 1
     return how === 'value' ? count : how === 'random' ? Math.random() : how
   })
   await using fleet = await connect('memory:checked')
@@ -292,6 +295,7 @@ test('in development, code that does not do the same again is found', async () =
     ['more', /asks for more:/],
     ['value', /returns another value:/],
     ['random', /returns another value:/],
+    ['function', /returns another value:/],
     ['throws', /ends with defect:/],
   ] as const) {
     count = 0
