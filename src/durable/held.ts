@@ -732,6 +732,8 @@ export class HeldRun implements Asking {
 
   checkpoint(what: Asked, frame: Uint8Array, interrupted: AbortSignal): Promise<unknown> {
     this.#journal.checkSize('the input of checkpoint()', frame)
+    // Nothing would interrupt what waits in a finalizer.
+    if (this.#isCancelled && interrupted === this.whenLeft) throw new RunError('RUN_CANCELLED', this.facts)
     return this.#asked(what, interrupted, () =>
       this.#busy(async () => {
         // One that is cancelled does not begin again.

@@ -11,8 +11,8 @@ import { branch, checkpoint, child, durable, expose, id, signal, step } from './
 import { HOUR_MS, type Named, gate } from './machine.test.support.ts'
 
 export function moreTests(named: Named): void {
-  for (const declare of [childTests, childEndTests, checkpointTests, exposeTests, arrowTests, branchTests])
-    declare(named)
+  for (const declare of [childTests, childEndTests, checkpointTests, cancelledTests]) declare(named)
+  for (const declare of [exposeTests, arrowTests, branchTests]) declare(named)
 }
 
 function childTests(named: Named): void {
@@ -179,6 +179,23 @@ function checkpointTests(named: Named): void {
     const large = await work.start('letters', 0)
     await large.signal('letter', 'l')
     await assert.rejects(large.result(), { code: 'RUN_TOO_LARGE' })
+  })
+}
+
+function cancelledTests(named: Named): void {
+  named('a run that is cancelled does not begin anew in its finalizers', async (begin) => {
+    const looping = durable('looping', function* (count: number) {
+      try {
+        yield* signal('never')
+      } finally {
+        yield* checkpoint(count + 1)
+      }
+    })
+    const { work } = await begin([looping])
+    const run = await work.start('looping', 1)
+    await until(async () => (await run.state()).awaits.length === 1)
+    await run.cancel()
+    await assert.rejects(run.result(), { code: 'RUN_CANCELLED' })
   })
 }
 

@@ -310,7 +310,8 @@ export function* expose(see: () => unknown): Operation<void> {
  * that the run has forked end; ids and the keys of steps differ from those before. Signals that wait are
  * kept.
  * @param input What the function is called with: where it goes on from there.
- * @throws {RunError} `RUN_REQUIRED`, `RUN_TOO_LARGE`.
+ * @throws {RunError} `RUN_REQUIRED`, `RUN_TOO_LARGE`; `RUN_CANCELLED` in a finalizer of a run that was
+ *   cancelled.
  *
  * @example
  * ```ts
