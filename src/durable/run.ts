@@ -81,6 +81,8 @@ export interface RunState extends RunInfo {
 }
 
 const NOTHING = new Uint8Array()
+/** The last time that a Date has, in ms. */
+const DATE_MS_MAX = 8.64e15
 const NEVER = new AbortController().signal
 const PROGRESS_KINDS = { signal: abortSignal }
 const CANCEL_KINDS = { now: flag(false) }
@@ -425,7 +427,7 @@ function stepsOf(entries: readonly JournalEntry[]): RunStep[] {
       path: pathIn(key),
       status: STATUS_OF[kind],
       at: new Date(atMs),
-      dueAt: dueMs === undefined ? undefined : new Date(dueMs),
+      dueAt: dueMs === undefined ? undefined : new Date(Math.min(dueMs, DATE_MS_MAX)),
       failures: (before?.failures ?? 0) + (isFailure ? 1 : 0),
       error: isFailure ? errorIn(frame) : before?.error,
     })

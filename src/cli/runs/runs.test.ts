@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { until } from '../../base/wait.test.support.ts'
-import { type Runs, durable, runs as open, signal, step } from '../../durable/index.ts'
+import { type Runs, durable, runs as open, pause, signal, step } from '../../durable/index.ts'
 import { connect } from '../../fleet/index.ts'
 import type { CommandContext, StopSignal } from '../run/run.ts'
 import { type RunsWords, readRunsArguments } from './runs-arguments.ts'
@@ -18,6 +18,8 @@ const bill = durable('bill', function* (cents: number) {
     if (cents === 13 && state.isBroken) throw new RangeError('no bank')
     return cents
   })
+  if (cents === 3) yield* step('mail \u001b[31m\nAnn', () => 'sent')
+  if (cents === 3) yield* pause(1e17)
   const isApproved = cents === 1 ? yield* signal<boolean>('approved') : true
   return cents === 2 ? 2n : { paid, isApproved }
 })
@@ -92,6 +94,15 @@ test('runs are counted, listed and shown, as text and as JSON', () =>
     ])
     const none = 'corespun: no run of "other" was ever started here\n'
     assert.deepEqual(await run('list', 'other'), [1, '', none])
+  }))
+
+test('a name that terminals obey is a line, and a pause behind all dates has the last one', () =>
+  withRuns('cli runs strange', async (run, work) => {
+    const strange = await work.start('bill', 3, { key: 'strange' })
+    await until(async () => (await strange.state()).steps.length === 3)
+    const [code, out] = await run('show', 'bill', 'strange')
+    assert.deepEqual([code, out.includes('\u001b')], [0, false])
+    assert.match(out, /\nmail \S+ Ann#1 +done .*\npause\(\)#1 +waiting .* \+275760-09-13T00:00:00\S+ +-\n$/)
   }))
 
 test('runs are signalled, run again, copied, cancelled and forgotten', () =>

@@ -194,7 +194,7 @@ async function show({ name, json }: Of<'show'>, run: Run, { stdout }: CommandCon
   if (status === 'done') lines.push(`value: ${inspect(value, { depth: 6 })}`)
   stdout.write(`${lines.join('\n')}\n`)
   const rows = state.steps.map(({ key, status: of, at, failures, dueAt, error: failed }) => [
-    ...[key, of, at.toISOString(), String(failures), dueAt?.toISOString() ?? '-'],
+    ...[oneLine(key), of, at.toISOString(), String(failures), dueAt?.toISOString() ?? '-'],
     failed === undefined ? '-' : oneLine(reasonOf(failed)).slice(0, REASON_CHARS_MAX),
   ])
   writeTable(stdout, ['STEP', 'STATE', 'AT', 'FAILED', 'DUE', 'ERROR'], rows)
