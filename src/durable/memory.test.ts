@@ -28,7 +28,7 @@ import {
   signal,
   step,
 } from './index.ts'
-import { boxesName, headsName, journalName, readHead, writeRecord } from './records.ts'
+import { boxesName, headsName, journalName, readHead, writeHead, writeRecord } from './records.ts'
 import { Runs } from './runs.ts'
 import { runTests } from './runs.test.support.ts'
 
@@ -150,11 +150,19 @@ test('a run is forgotten as a whole, also by a second call when the first one ha
   const work = await Runs.open(engine, [kept] as const, { runsMax: 1, leaseMs: 60_000, idleMs: 60_000 })
   const run = await work.start('kept', undefined)
   await run.result()
+  // Of one that was ended before it had begun anew, and was sent a signal meanwhile.
+  const [heads, journals, boxes] = await Promise.all(
+    [headsName, journalName, boxesName].map((of) => fleet.engine.keyValue(of('kept'), { ttlMs: 0 })),
+  )
+  const head = readHead((await heads.get(run.key))?.bytes as Uint8Array)
+  await heads.put(run.key, writeHead({ ...head, before: 'before' }))
+  await journals.put('before.0', writeRecord('another', []))
+  await boxes.put(run.key, Buffer.from('signals'))
   await assert.rejects(run.forget(), /died/)
-  assert.equal(await fleet.engine.valuesIn(journalName('kept')), 3)
+  assert.equal(await fleet.engine.valuesIn(journalName('kept')), 4)
   assert.equal(await run.forget(), true)
-  assert.equal(await fleet.engine.valuesIn(journalName('kept')), 0)
-  assert.equal(await fleet.engine.valuesIn(headsName('kept')), 0)
+  for (const of of [headsName, journalName, boxesName])
+    assert.equal(await fleet.engine.valuesIn(of('kept')), 0, of('kept'))
   await work.close()
 })
 
