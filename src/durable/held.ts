@@ -185,7 +185,7 @@ export class HeldRun implements Asking {
   /** Whether it is to run here. */
   async #begin(): Promise<boolean> {
     const entry = await this.#headEntry()
-    this.#head = readable(this.facts, this.facts.key, () => readHead(entry.bytes))
+    this.#head = this.#headIn(entry.bytes)
     this.#revision = entry.revision
     if (hasEnded(this.#head)) return await this.#drop()
     try {
@@ -243,8 +243,13 @@ export class HeldRun implements Asking {
 
   /** The head that is kept. */
   async #found(): Promise<Head | undefined> {
-    const entry = await this.#room.heads.get(this.facts.key)
-    return entry?.bytes && readHead(entry.bytes)
+    const bytes = (await this.#room.heads.get(this.facts.key))?.bytes
+    return bytes && this.#headIn(bytes)
+  }
+
+  /** @throws {RunError} `RUN_UNREADABLE`. */
+  #headIn(bytes: Uint8Array): Head {
+    return readable(this.facts, this.facts.key, () => readHead(bytes))
   }
 
   /** Whether it is the head of this run, with the journal that is written here. */
@@ -256,7 +261,7 @@ export class HeldRun implements Asking {
   async #headEntry(): Promise<{ readonly bytes: Uint8Array; readonly revision: number }> {
     const { heads } = this.#room
     const { id: key, bytes } = this.#lease
-    const { over = 0 } = readable(this.facts, key, () => readHead(bytes))
+    const { over = 0 } = this.#headIn(bytes)
     return this.#certainly(async () => {
       for (;;) {
         const found = await heads.get(key)
@@ -300,7 +305,7 @@ export class HeldRun implements Asking {
   #isCancelledIn(found: Entry | undefined): boolean {
     const { status, cancelMs: before } = this.#head
     if (found?.bytes === undefined || before !== undefined) return false
-    const head = readHead(found.bytes)
+    const head = this.#headIn(found.bytes)
     const { cancelMs, status: isNow } = head
     if (cancelMs === undefined || isNow !== status || !this.#isSame(head)) return false
     this.#head = { ...this.#head, cancelMs }

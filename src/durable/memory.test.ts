@@ -205,6 +205,9 @@ test('a run of which something is damaged waits, shows why, and can be cancelled
     assert.equal((error as RunError<'RUN_UNREADABLE'>).facts.record, record)
     assert.equal(await run.cancel({ now: true }), true)
   }
+  const heads = await fleet.engine.keyValue(headsName('damaged'), { ttlMs: 0 })
+  await heads.put('head', Buffer.from('damaged'))
+  await assert.rejects(work.list('damaged'), { code: 'RUN_UNREADABLE', message: /record head / })
 })
 
 test('a function of a schedule that throws fails the step with that', async () => {

@@ -19,7 +19,7 @@ import {
 } from '../fleet/internal.ts'
 import { encode } from '../transport/index.ts'
 import type { Durable } from './definition.ts'
-import { RunError, wrong } from './errors.ts'
+import { RunError, readable, wrong } from './errors.ts'
 import { begin } from './heads.ts'
 import { HeldRun } from './held.ts'
 import { checkKey } from './keys.ts'
@@ -419,7 +419,7 @@ export class Runs<out Definitions extends readonly Durable[] = readonly Durable[
   /**
    * A page of the runs of a definition, including those that have ended.
    * @param options `after`: `next` of the page before. `itemsMax`: 1 to 1000, default 100.
-   * @throws {RunError} `RUN_ARGUMENT`, `RUN_CLOSED`.
+   * @throws {RunError} `RUN_ARGUMENT`, `RUN_CLOSED`, `RUN_UNREADABLE`.
    */
   async list(
     name: NamesOf<Definitions>,
@@ -428,7 +428,9 @@ export class Runs<out Definitions extends readonly Durable[] = readonly Durable[
     const { engine, heads } = this.#taker('list()', name).room
     const paging = optionsOf(options, LIST_KINDS, wrong, 'list()')
     const { items, next } = await certainly(engine, () => heads.page(paging))
-    const infos = items.flatMap(({ key, bytes }) => (bytes === undefined ? [] : infoOf(key, readHead(bytes))))
+    const infos = items.flatMap(({ key, bytes }) =>
+      bytes === undefined ? [] : infoOf(key, readable({ name, key }, key, () => readHead(bytes))),
+    )
     return { items: infos, next }
   }
 
