@@ -58,6 +58,7 @@ test('what is not an address is refused, without a password in the message', () 
     'postgres://bob:hunter2@a b',
     'postgres://a b?password=hunter2',
     'postgres://bob:hunter2%@a',
+    'postgres://bob:12/hunter2@a/d',
     'nats://bob:hunter2@',
     'nats://bob:hunter2@a b',
     'nats://bob:hunter2,x@a',

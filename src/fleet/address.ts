@@ -43,6 +43,8 @@ export function addressOf(address: unknown): Address {
     return { scheme: 'sqlite', servers: [file], ...NOBODY }
   const [, credentials, where] = POSTGRES.exec(text) ?? []
   if (where !== undefined) {
+    // A password with a slash that is not encoded would be the name of the database.
+    if (/^[^?#]*@/.test(where)) throw refused()
     const identity = credentials === undefined ? NOBODY : userIn(credentials, refused)
     return { scheme: 'postgres', servers: [where], ...identity }
   }
