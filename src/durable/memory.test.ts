@@ -28,6 +28,7 @@ import {
   signal,
   step,
 } from './index.ts'
+import { wake } from './boxes.ts'
 import { boxesName, headsName, journalName, readHead, writeHead, writeRecord } from './records.ts'
 import { Runs } from './runs.ts'
 import { runTests } from './runs.test.support.ts'
@@ -164,6 +165,23 @@ test('a run is forgotten as a whole, also by a second call when the first one ha
   for (const of of [headsName, journalName, boxesName])
     assert.equal(await fleet.engine.valuesIn(of('kept')), 0, of('kept'))
   await work.close()
+})
+
+test('a run that was forgotten while it was woken does not begin again', async () => {
+  await using fleet = await connect('memory:woken')
+  const { engine } = fleet
+  const queue = await engine.queue('woken')
+  await queue.add('k', Buffer.from('head'), 1)
+  const removing = {
+    ...queue,
+    find: async (key: string) => {
+      const found = await queue.find(key)
+      await queue.remove(key)
+      return found
+    },
+  }
+  await wake({ engine, queue: removing }, 'k')
+  assert.equal(await queue.count(), 0)
 })
 
 test('a run of which something is damaged waits, shows why, and can be cancelled', async () => {
