@@ -62,9 +62,13 @@ export function* child<Input, Value>(
   }
   let hasEnded = false
   function* waited(): Operation<unknown, unknown> {
-    const end = asked('child()', `end(${name})`)
     const call = { name: start.key, timeoutMs: undefined }
-    yield* performed(end, (interrupted) => run.signal(end, call, interrupted))
+    let ended: unknown
+    do {
+      const end = asked('child()', `end(${name})`)
+      ended = yield* performed(end, (interrupted) => run.signal(end, call, interrupted))
+      // Of one that was started there before a checkpoint.
+    } while (ended !== undefined && ended !== key)
     hasEnded = true
     return yield* recorded('result', async () => (await run.children(name)).result(key))
   }

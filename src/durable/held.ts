@@ -436,7 +436,7 @@ export class HeldRun implements Asking {
   async #drop(): Promise<false> {
     const { boxes, report } = this.#room
     const { parent, id } = this.#head
-    if (parent !== undefined) await report(parent, id)
+    if (parent !== undefined) await report(parent, { id, key: this.facts.key })
     await this.#certainly(() => boxes.delete(this.facts.key))
     await this.#certainly(() => this.#lease.done())
     return false

@@ -12,7 +12,7 @@ import { HOUR_MS, type Named, gate } from './machine.test.support.ts'
 
 export function moreTests(named: Named): void {
   for (const declare of [childTests, childEndTests, checkpointTests, cancelledTests]) declare(named)
-  for (const declare of [exposeTests, arrowTests, branchTests]) declare(named)
+  for (const declare of [anewTests, exposeTests, arrowTests, branchTests]) declare(named)
 }
 
 function childTests(named: Named): void {
@@ -196,6 +196,37 @@ function cancelledTests(named: Named): void {
     await until(async () => (await run.state()).awaits.length === 1)
     await run.cancel()
     await assert.rejects(run.result(), { code: 'RUN_CANCELLED' })
+  })
+}
+
+function anewTests(named: Named): void {
+  named('a run waits for its own child, and not for one from before a checkpoint', async (begin) => {
+    const part = durable('part', function* (n: number) {
+      yield* signal('go')
+      return n
+    })
+    const whole = durable('whole', function* (n: number) {
+      function* anew() {
+        yield* signal('anew')
+        yield* checkpoint(n + 1)
+      }
+      yield* all([child(part, n), anew()])
+    })
+    const { work } = await begin([part, whole])
+    const run = await work.start('whole', 1)
+    const waits = (parts: number) => async () =>
+      (await run.state()).awaits.includes('anew') && (await work.list('part')).items.length === parts
+    await until(waits(1))
+    const [first] = (await work.list('part')).items
+    await run.signal('anew')
+    await until(waits(2))
+    await work.get('part', first.key).signal('go')
+    await until(async () => (await run.state()).steps.some(({ key }) => key.endsWith('end(part)#2')))
+    await run.cancel()
+    await assert.rejects(run.result(), { code: 'RUN_CANCELLED' })
+    const [second] = (await work.list('part')).items.filter(({ key }) => key !== first.key)
+    await assert.rejects(work.get('part', second.key).result(), { code: 'RUN_CANCELLED' })
+    assert.equal(await work.get('part', first.key).result(), 1)
   })
 }
 

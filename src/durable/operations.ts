@@ -307,8 +307,8 @@ export function* expose(see: () => unknown): Operation<void> {
 /**
  * Begins the run anew with another input: its function is called with that, and its journal is empty again,
  * so a run without an end has a journal with one. It does not return. What is behind it is not done; fibers
- * that the run has forked end; ids and the keys of steps differ from those before. Signals that wait are
- * kept.
+ * that the run has forked end, and children that they wait for go on; ids and the keys of steps differ from
+ * those before. Signals that wait are kept.
  * @param input What the function is called with: where it goes on from there.
  * @throws {RunError} `RUN_REQUIRED`, `RUN_TOO_LARGE`; `RUN_CANCELLED` in a finalizer of a run that was
  *   cancelled.

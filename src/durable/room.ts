@@ -16,6 +16,12 @@ export interface Children {
   cancel(key: string): Promise<boolean>
 }
 
+/** A run that has ended, for the one that has started it. */
+export interface ReportedRun {
+  readonly id: string
+  readonly key: string
+}
+
 /** Where the runs of a definition are kept. */
 export interface Room {
   readonly engine: Engine
@@ -40,5 +46,5 @@ export interface OwnRoom extends Room {
   /** Those of another definition, which another process may have. */
   readonly children: (name: string) => Promise<Children>
   /** Reports the end of a run to that which has started it. */
-  readonly report: (parent: Parent, id: string) => Promise<void>
+  readonly report: (parent: Parent, child: ReportedRun) => Promise<void>
 }

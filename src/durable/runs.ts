@@ -33,7 +33,7 @@ import {
   journalName,
   readHead,
 } from './records.ts'
-import type { Children, OwnRoom, Room } from './room.ts'
+import type { Children, OwnRoom, ReportedRun, Room } from './room.ts'
 import { Run, type RunInfo, infoOf } from './run.ts'
 
 /** How often a head is read while its end is waited for: the report of a change may be lost. */
@@ -215,13 +215,13 @@ class Rooms {
     if (of?.name !== parent.name || of.key !== parent.key || of.signal !== parent.signal)
       throw new RunError('RUN_TAKEN', { name: room.name, key })
     // It was started before, by a parent that is run again.
-    if (hasEnded(head as Head)) await this.report(parent, (head as Head).id)
+    if (hasEnded(head as Head)) await this.report(parent, { id: (head as Head).id, key })
   }
 
   /** One that has ended, or was forgotten, does not wait for it any more. */
-  async report({ name, key, signal }: Parent, id: string): Promise<void> {
+  async report({ name, key, signal }: Parent, child: ReportedRun): Promise<void> {
     try {
-      await (await this.run(name, key)).send({ id, name: signal, frame: encode(undefined) })
+      await (await this.run(name, key)).send({ id: child.id, name: signal, frame: encode(child.key) })
     } catch (error) {
       const isOver = error instanceof RunError && (error.code === 'RUN_ENDED' || error.code === 'RUN_UNKNOWN')
       if (!isOver) throw error
@@ -251,7 +251,7 @@ class Taker {
   static async open({ name, body }: Durable, settings: Settings, rooms: Rooms): Promise<Taker> {
     const { leaseMs, idleMs, runsMax, check = false } = settings
     const children = (of: string): Promise<Children> => rooms.children(of)
-    const report = (parent: Parent, id: string): Promise<void> => rooms.report(parent, id)
+    const report = (parent: Parent, child: ReportedRun): Promise<void> => rooms.report(parent, child)
     const taker = new Taker({ ...(await rooms.of(name)), body, leaseMs, idleMs, check, children, report })
     const { engine, heads, boxes, queue } = taker.room
     const opened = <Value>(work: () => Promise<Value>): Promise<Value> =>
