@@ -11,8 +11,8 @@ import { branch, checkpoint, child, durable, expose, id, signal, step } from './
 import { HOUR_MS, type Named, gate } from './machine.test.support.ts'
 
 export function moreTests(named: Named): void {
-  for (const declare of [childTests, childEndTests, checkpointTests, cancelledTests]) declare(named)
-  for (const declare of [anewTests, exposeTests, arrowTests, branchTests]) declare(named)
+  for (const declare of [childTests, copyTests, childEndTests, checkpointTests]) declare(named)
+  for (const declare of [cancelledTests, anewTests, exposeTests, arrowTests, branchTests]) declare(named)
 }
 
 function childTests(named: Named): void {
@@ -71,7 +71,7 @@ function childTests(named: Named): void {
   })
 }
 
-function childEndTests(named: Named): void {
+function copyTests(named: Named): void {
   named('a copy has children of its own, and the results of those that had ended', async (begin) => {
     const calls: number[] = []
     const part = durable('part', function* (n: number) {
@@ -92,7 +92,9 @@ function childEndTests(named: Named): void {
     for (const one of [run, ...copies]) assert.deepEqual(await one.result(), [10, 20])
     assert.deepEqual(calls.toSorted(), [1, 1, 2, 2, 2])
   })
+}
 
+function childEndTests(named: Named): void {
   named('a child is cancelled with its parent, and with the branch that waits for it', async (begin) => {
     const calls: string[] = []
     const part = durable('part', function* (name: string) {
