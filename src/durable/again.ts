@@ -12,7 +12,7 @@ import { begin, beginAgain, headOf, journalNamed } from './heads.ts'
 import type { Room } from './room.ts'
 import { nameIn, pathIn } from './keys.ts'
 import { decode } from '../transport/index.ts'
-import { type Head, type JournalEntry, type Signal, journalIn } from './records.ts'
+import { type Head, type JournalEntry, type Signal, journalIn, readHead } from './records.ts'
 
 /** How often it is looked whether a process has left a run that has failed. */
 const LOOK_MS = 20
@@ -163,4 +163,7 @@ export async function fork(room: Room, run: RunFacts, key: string, from: string)
   await Promise.all(withoutOpenChildren(cut).map((entry) => written.append(entry)))
   await keepSignals(room, { name: run.name, key }, cut.signals, true)
   await begin(room, key, copy)
+  const bytes = (await certainly(room.engine, () => room.heads.get(key)))?.bytes
+  // Another call has started the run of that key.
+  if (bytes !== undefined && readHead(bytes).id !== id) await written.remove()
 }

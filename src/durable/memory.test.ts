@@ -167,6 +167,21 @@ test('a run is forgotten as a whole, also by a second call when the first one ha
   await work.close()
 })
 
+test('of two copies with one key the second leaves nothing', async () => {
+  const copied = durable('copied', function* () {
+    for (const name of ['a', 'b']) yield* step(name, () => name)
+  })
+  await using fleet = await connect('memory:copied')
+  await using work = await runs(fleet, { definitions: [copied] })
+  const run = await work.start('copied', undefined)
+  await run.result()
+  const copies = await Promise.all([1, 2].map(() => run.fork({ from: 'b', key: 'copy' })))
+  await Promise.all(copies.map((copy) => copy.result()))
+  await run.forget()
+  await copies[0].forget()
+  assert.equal(await fleet.engine.valuesIn(journalName('copied')), 0)
+})
+
 test('a run that was forgotten while it was woken does not begin again', async () => {
   await using fleet = await connect('memory:woken')
   const { engine } = fleet
