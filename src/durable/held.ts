@@ -755,8 +755,12 @@ export class HeldRun implements Asking {
             )
         })
         const fresh = { id: crypto.randomUUID(), seed: undefined, journal: undefined }
-        await this.#write({ ...fresh, input: frame, before: journalIn(this.#head) })
-        this.#leave('anew')
+        try {
+          await this.#write({ ...fresh, input: frame, before: journalIn(this.#head) })
+          this.#leave('anew')
+        } catch {
+          this.#leave('lost') // to be tried again
+        }
         return aborted(interrupted)
       }, interrupted),
     )

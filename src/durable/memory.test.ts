@@ -167,6 +167,32 @@ test('a run is forgotten as a whole, also by a second call when the first one ha
   await work.close()
 })
 
+test('a run whose new beginning was not written begins anew later', async () => {
+  await using fleet = await connect('memory:anew')
+  let isBroken = true
+  const engine: Engine = {
+    ...seen(fleet.engine, 'anew', () => {}),
+    keyValue: async (name, options) => {
+      const values = await fleet.engine.keyValue(name, options)
+      if (name !== headsName('anew')) return values
+      const put: typeof values.put = async (key, bytes, how) => {
+        if (!isBroken || readHead(bytes).before === undefined) return values.put(key, bytes, how)
+        isBroken = false
+        throw new Error('refused')
+      }
+      return { ...values, put }
+    },
+  }
+  const anew = durable('anew', function* (n: number) {
+    if (n === 0) yield* checkpoint(1)
+    return n
+  })
+  const work = await Runs.open(engine, [anew] as const, { runsMax: 1, leaseMs: 60_000, idleMs: 60_000 })
+  assert.equal(await (await work.start('anew', 0)).result(), 1)
+  assert.equal(isBroken, false)
+  await work.close()
+})
+
 test('of two copies with one key the second leaves nothing', async () => {
   const copied = durable('copied', function* () {
     for (const name of ['a', 'b']) yield* step(name, () => name)
