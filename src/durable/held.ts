@@ -518,7 +518,8 @@ export class HeldRun implements Asking {
     const { engine, idleMs, nowMs } = this.#room
     this.#endResting = engine.clock.after(idleMs, () => {
       const { dueMs, names: awaits } = this.#waits
-      if (this.#active > 0 || this.#waits.size === 0 || !this.#journal.isWritten) return
+      if (this.#active > 0 || this.#waits.size === 0) return
+      if (!this.#journal.isWritten) return this.#rested()
       if (dueMs - nowMs() > idleMs) this.#leave('waiting', { dueMs, awaits })
     })
   }
