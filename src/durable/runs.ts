@@ -429,7 +429,12 @@ export class Runs<out Definitions extends readonly Durable[] = readonly Durable[
     const paging = optionsOf(options, LIST_KINDS, wrong, 'list()')
     const { items, next } = await certainly(engine, () => heads.page(paging))
     const infos = items.flatMap(({ key, bytes }) =>
-      bytes === undefined ? [] : infoOf(key, readable({ name, key }, key, () => readHead(bytes))),
+      bytes === undefined
+        ? []
+        : infoOf(
+            key,
+            readable({ name, key }, key, () => readHead(bytes)),
+          ),
     )
     return { items: infos, next }
   }
