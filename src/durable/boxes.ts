@@ -6,6 +6,7 @@
  */
 import { certainly, hasCode } from '../fleet/internal.ts'
 import { RunError, type RunFacts, readable } from './errors.ts'
+import { lend } from './heads.ts'
 import type { Room } from './room.ts'
 import { RECORD_BYTES, type Signal, readBox, writeBox } from './records.ts'
 
@@ -39,15 +40,8 @@ export async function keepSignals(
   })
 }
 
-/**
- * A process takes the run at once, if there is an item of it. One whose item is removed meanwhile has ended,
- * and may be forgotten: another item would begin it again.
- */
-export async function wake({ engine, queue }: Pick<Room, 'engine' | 'queue'>, key: string): Promise<void> {
-  await certainly(engine, async () => {
-    for (;;) {
-      const item = await queue.find(key)
-      if (item === undefined || (await queue.add(key, item.bytes, 1, item))) return
-    }
-  })
+/** A process takes the run at once, if there is an item of it. */
+export async function wake({ engine, queue }: Room, key: string): Promise<void> {
+  const item = await certainly(engine, () => queue.find(key))
+  if (item !== undefined) await lend({ engine, queue }, key, item.bytes)
 }

@@ -11,7 +11,7 @@ import { Journal } from './journal.ts'
 import { type Head, RECORD_BYTES, journalIn, readHead, writeHead } from './records.ts'
 
 /** A process takes the item at once, also if it waits for something. */
-async function lend(
+export async function lend(
   { engine, queue }: Pick<Room, 'engine' | 'queue'>,
   key: string,
   bytes: Uint8Array,

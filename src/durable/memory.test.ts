@@ -28,7 +28,6 @@ import {
   signal,
   step,
 } from './index.ts'
-import { wake } from './boxes.ts'
 import { boxesName, headsName, journalName, readHead, writeHead, writeRecord } from './records.ts'
 import { Runs } from './runs.ts'
 import { runTests } from './runs.test.support.ts'
@@ -167,6 +166,7 @@ test('a run is forgotten as a whole, also by a second call when the first one ha
   await work.close()
 })
 
+<<<<<<< HEAD
 test('a run whose new beginning was not written begins anew later', async () => {
   await using fleet = await connect('memory:anew')
   let isBroken = true
@@ -225,6 +225,8 @@ test('a run that was forgotten while it was woken does not begin again', async (
   assert.equal(await queue.count(), 0)
 })
 
+=======
+>>>>>>> parent of 64a49803 (durable: who wakes a run does not begin one that was forgotten meanwhile)
 test('a run of which something is damaged waits, shows why, and can be cancelled', async () => {
   const damage = {
     signals: async ({ engine }: Fleet, key: string) => {

@@ -161,7 +161,8 @@ test('a value that is too deep for a recursive schema does not fit', async () =>
     readonly of?: Tree | undefined
   }
   const Tree: z.ZodType<Tree> = z.lazy(() => z.object({ of: Tree.optional() }))
-  const app = createApp({ routes: { '/': { POST: route({ body: Tree }, () => 'ok') } } })
+  const deep = route({ body: Tree, bodyBytesMax: 2_000_000 }, () => 'ok')
+  const app = createApp({ routes: { '/': { POST: deep } } })
   const depth = 200_000
   const body = `${'{"of":'.repeat(depth)}{}${'}'.repeat(depth)}`
   const response = await app.inject('/', { method: 'POST', body, headers: JSON_HEADERS })
