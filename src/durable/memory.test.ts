@@ -166,7 +166,6 @@ test('a run is forgotten as a whole, also by a second call when the first one ha
   await work.close()
 })
 
-<<<<<<< HEAD
 test('a run whose new beginning was not written begins anew later', async () => {
   await using fleet = await connect('memory:anew')
   let isBroken = true
@@ -208,25 +207,6 @@ test('of two copies with one key the second leaves nothing', async () => {
   assert.equal(await fleet.engine.valuesIn(journalName('copied')), 0)
 })
 
-test('a run that was forgotten while it was woken does not begin again', async () => {
-  await using fleet = await connect('memory:woken')
-  const { engine } = fleet
-  const queue = await engine.queue('woken')
-  await queue.add('k', Buffer.from('head'), 1)
-  const removing = {
-    ...queue,
-    find: async (key: string) => {
-      const found = await queue.find(key)
-      await queue.remove(key)
-      return found
-    },
-  }
-  await wake({ engine, queue: removing }, 'k')
-  assert.equal(await queue.count(), 0)
-})
-
-=======
->>>>>>> parent of 64a49803 (durable: who wakes a run does not begin one that was forgotten meanwhile)
 test('a run of which something is damaged waits, shows why, and can be cancelled', async () => {
   const damage = {
     signals: async ({ engine }: Fleet, key: string) => {
