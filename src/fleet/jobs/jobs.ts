@@ -328,10 +328,14 @@ export class Jobs<Module> {
     goesOn: () => boolean,
     finding: Promise<boolean>,
   ): Promise<EndedRecord | undefined> {
-    const isWaiting = await finding
     const { records } = await certainly(this.#engine, () => this.#room(), goesOn)
-    const record = readRecord((await certainly(this.#engine, () => records.get(key), goesOn))?.bytes)
-    if (!hasEnded(record) && isWaiting) return undefined
+    const read = async (): Promise<ReturnType<typeof readRecord>> =>
+      readRecord((await certainly(this.#engine, () => records.get(key), goesOn))?.bytes)
+    const isWaiting = await finding
+    let record = await read()
+    // One that has replaced it may have come between the two.
+    if (!hasEnded(record) && (isWaiting || (await this.#isWaiting(key, goesOn)))) return undefined
+    if (!hasEnded(record)) record = await read()
     if (!hasEnded(record)) throw new FleetError('JOB_UNKNOWN', { zone: this.name, key })
     this.#ends.drop(key)
     return record
