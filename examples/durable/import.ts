@@ -9,7 +9,8 @@ import { parseArgs } from 'node:util'
 import { checkpoint, child, durable, pause, runs, step } from 'corespun/durable'
 import { connect } from 'corespun/fleet'
 
-const { values } = parseArgs({ options: { rows: { type: 'string', default: '1000000' } } })
+const OPTIONS = { rows: { type: 'string', default: '1000000' } } as const
+const { values } = parseArgs({ options: OPTIONS, allowPositionals: true })
 const ROWS = Number(values.rows)
 const BATCH = 5000
 const BATCHES_MAX = 20

@@ -86,7 +86,7 @@ const runs = [
   {
     name: 'a folder without some',
     words: [chars, 'modules', '--ignore', '**/*.mjs'],
-    out: '18\n17\n17\n16\n',
+    out: '18\n17\n23\n17\n16\n',
   },
   { name: 'lines of files', words: [chars, '--lines', double], out: doubleChars },
   { name: 'a nested export', words: [`${items}#nested.inside`], input: 'x\n', out: '"in x"\n' },

@@ -10,7 +10,6 @@ import { wrong } from '../message/limits.ts'
 import { type NodeApp, has, isKoa } from './node-app.ts'
 import type { Listener } from './node-exchange.ts'
 
-type Handle = (request: Request) => Response | Promise<Response>
 type Run = (exchange: Exchange) => Response | Promise<Response>
 
 const handlers = new WeakSet<object>()
@@ -38,14 +37,14 @@ const handlers = new WeakSet<object>()
  * assert.equal(await (await app.inject('/api/users')).text(), 'GET /api/users')
  * ```
  */
-export function nodeHandler(app: NodeApp): Handle {
+export function nodeHandler(app: NodeApp): (request: Request) => Response | Promise<Response> {
   const listener = listenerOf(app)
   if (listener === undefined)
     throw wrong('nodeHandler(): app', 'a function (req, res), or an app of koa or fastify', app)
   let run: Run | undefined
   const loading = loaded(listener).then((made) => (run = made))
   loading.catch(() => {}) // each request rejects with it
-  const handler: Handle = (request) => {
+  const handler = (request: Request): Response | Promise<Response> => {
     const exchange = exchangeOf(request)
     if (exchange === undefined)
       throw wrong('nodeHandler(): request', "a handler's request, before its response is sent", request)
