@@ -22,7 +22,7 @@ import {
   sleep,
   timeout,
   yieldNow,
-} from '../fiber/index.ts'
+} from '../index.ts'
 
 /** Two tellers read, think and write: an update gets lost when one reads between the other's two steps. */
 function tellers(thinks: () => AnyBody): () => Operation<number, unknown> {
