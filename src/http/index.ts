@@ -59,7 +59,7 @@ export {
 export { authenticate, type AuthenticateOptions } from './middleware/guards/authenticate.ts'
 export { csrf, type CsrfOptions } from './middleware/guards/csrf.ts'
 export { secureHeaders, type SecureHeaders } from './middleware/guards/secure-headers.ts'
-export { bodyLimit } from './middleware/body-limit.ts'
+export { bodyLimit } from './app/body-limit.ts'
 export { compress, type CompressOptions } from './coding/compress.ts'
 export type { Coding } from './coding/coding.ts'
 export { decompress, type DecompressOptions } from './coding/decompress.ts'

@@ -7,9 +7,9 @@
 import { integer, valueOfKind } from '../../base/index.ts'
 import { wrong } from '../message/limits.ts'
 import { replaceBody } from '../fetch/replaced-body.ts'
-import type { HttpRequest } from '../app/routes.ts'
-import type { Middleware } from '../app/middleware.ts'
-import { StatusError } from '../app/status-error.ts'
+import type { HttpRequest } from './routes.ts'
+import type { Middleware } from './middleware.ts'
+import { StatusError } from './status-error.ts'
 
 const BYTES = integer(0, 2 ** 40, 0)
 
