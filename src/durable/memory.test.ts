@@ -161,8 +161,8 @@ test('a run is forgotten as a whole, also by a second call when the first one ha
   await assert.rejects(run.forget(), /died/)
   assert.equal(await fleet.engine.valuesIn(journalName('kept')), 4)
   assert.equal(await run.forget(), true)
-  for (const of of [headsName, journalName, boxesName])
-    assert.equal(await fleet.engine.valuesIn(of('kept')), 0, of('kept'))
+  for (const named of [headsName, journalName, boxesName])
+    assert.equal(await fleet.engine.valuesIn(named('kept')), 0, named('kept'))
   await work.close()
 })
 

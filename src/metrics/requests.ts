@@ -226,9 +226,11 @@ class Traced implements RequestCount {
   }
 
   ended(status: number, bytes: number, request: Counted, isAborted: boolean): void {
+    // Measured before it is counted: an exemplar moves up to the next bucket that is not empty, never down.
+    const seconds = secondsFrom(request.begun!.ticks, ticks())
     this.#inner.ended(status, bytes, request, isAborted)
     const key = isAborted ? -(status || GIVEN_UP) : status
-    this.#route.find(key).exemplars.put(secondsFrom(request.begun!.ticks, ticks()), ...this.#ids)
+    this.#route.find(key).exemplars.put(seconds, ...this.#ids)
   }
 
   traced(traceId: string, spanId: string): RequestCount {

@@ -28,10 +28,12 @@ export function waits(words: SharedArrayBuffer): void {
   Atomics.wait(flag, 0, 0)
 }
 
-/** Blocks its thread in native code. */
-export function blocks(words: SharedArrayBuffer, seconds: number): void {
-  Atomics.store(new Int32Array(words), 1, 1)
-  spawnSync(process.execPath, ['-e', `setTimeout(() => {}, ${seconds * 1000})`])
+/** Blocks its thread in native code: from when the file exists, which a child makes, until it is removed. */
+export function blocks(path: string): void {
+  const script = `const fs = require('node:fs'), path = process.argv[1]
+    fs.writeFileSync(path, '')
+    setInterval(() => fs.existsSync(path) || process.exit(), 5)`
+  spawnSync(process.execPath, ['-e', script, path], { timeout: 120_000 })
 }
 
 /** Waits in a fiber that has a name. */

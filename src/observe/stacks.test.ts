@@ -3,7 +3,7 @@
  * A busy main thread is in test/cli/observe.test.mjs: it has to be another process's.
  */
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { test } from 'node:test'
 import { Worker } from 'node:worker_threads'
 import { until } from '../base/wait.test.support.ts'
@@ -117,15 +117,18 @@ test('a thread that waits in Atomics.wait has a stack, one in native code is nam
         const { frames } = threadOf(await stacks(path), `${own.id}/0`)
         assert.match(frames.slice(0, 2).join(' '), /Atomics\.wait.*\bwaits/)
       })
-      await begun(
-        (words) => tasksOf(own).blocks(words, 2),
-        async () => {
-          const found = await stacks(path)
-          const thread = found.threads.find(({ name }) => name === `${own.id}/0`)
-          assert.equal(thread?.problem?.code, 'OBSERVE_THREAD_SILENT')
-          assert.equal(found.tasks.find(({ zone }) => zone === own.id)?.name, 'blocks')
-        },
-      )
+      const file = `${path}.blocks`
+      const task = tasksOf(own).blocks(file)
+      try {
+        await until(() => existsSync(file))
+        const found = await stacks(path)
+        const thread = found.threads.find(({ name }) => name === `${own.id}/0`)
+        assert.equal(thread?.problem?.code, 'OBSERVE_THREAD_SILENT')
+        assert.equal(found.tasks.find(({ zone }) => zone === own.id)?.name, 'blocks')
+      } finally {
+        rmSync(file, { force: true })
+      }
+      await task
     }),
   ))
 

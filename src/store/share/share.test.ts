@@ -414,8 +414,8 @@ test('without code generation views read the same', () => {
     assert.equal(shared.at(-1).name, 'b')
     assert.equal(shared.at(2), undefined)
     assert.throws(() => { 'use strict'; shared.at(0).id = 2 }, TypeError)
-    for (const of of [shared, shared[Symbol.iterator](), shared.at(0)])
-      assert.ok(Object.isFrozen(Object.getPrototypeOf(of)))
+    for (const part of [shared, shared[Symbol.iterator](), shared.at(0)])
+      assert.ok(Object.isFrozen(Object.getPrototypeOf(part)))
     console.log('same')`
   const flags = ['--disallow-code-generation-from-strings', '--input-type=module', '-e', program]
   const { stdout, stderr } = spawnSync(process.execPath, flags, { encoding: 'utf8', timeout: 120_000 })
