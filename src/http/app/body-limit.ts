@@ -30,12 +30,17 @@ const BYTES = integer(0, 2 ** 40, 0)
 export function bodyLimit(bodyBytesMax: number): Middleware {
   const most = valueOfKind('bodyLimit()', 'bodyBytesMax', bodyBytesMax ?? null, BYTES, wrong)
   return (request, next) => {
-    const length = request.headers.get('content-length')
-    if (length !== null) {
-      if (Number(length) > most) throw tooLarge(most)
-    } else if (request.method !== 'GET' && request.method !== 'HEAD') limit(request, most)
+    limitBody(request, most)
     return next()
   }
+}
+
+/** @throws {StatusError} 413, now or from whoever reads the body, if that is longer than `most` bytes. */
+export function limitBody(request: HttpRequest, most: number): void {
+  const length = request.headers.get('content-length')
+  if (length !== null) {
+    if (Number(length) > most) throw tooLarge(most)
+  } else if (request.method !== 'GET' && request.method !== 'HEAD') countBody(request, most)
 }
 
 function tooLarge(most: number): StatusError {
@@ -44,7 +49,7 @@ function tooLarge(most: number): StatusError {
 }
 
 /** Replaces the body of the request by a counted one. */
-function limit(request: HttpRequest, most: number): void {
+function countBody(request: HttpRequest, most: number): void {
   const { body } = request
   if (body === null) return
   let error: StatusError | undefined

@@ -11,7 +11,7 @@ import type { HttpRequest, ResponseValue } from '../app/routes.ts'
 import { jsonOf } from '../app/value.ts'
 import { CorespunResponse, NativeResponse } from '../fetch/response.ts'
 import { wrong } from '../message/limits.ts'
-import { bodyLimit } from '../app/body-limit.ts'
+import { limitBody } from '../app/body-limit.ts'
 import { Faults, issuesLine, type RequestPart } from './faults.ts'
 import { jsonIn, type LargeBody } from './large.ts'
 import { isJsonType, queryReader, readCookies, readHeaders, type ReadPart } from './parts.ts'
@@ -83,8 +83,8 @@ interface Plan {
   readonly parts: readonly { readonly name: RequestPart; readonly schema: Schema; readonly read: ReadPart }[]
   readonly body: Schema | undefined
   readonly large: LargeBody | undefined
-  /** Refuses larger bodies. */
-  readonly limit: ((request: HttpRequest) => unknown) | undefined
+  /** Most bytes of a body; `undefined`: what the server has. */
+  readonly bodyBytesMax: number | undefined
   /** Of a value that is returned without one. */
   readonly status: number
   /** By status; `undefined`: anything may be sent. */
@@ -142,21 +142,16 @@ function planOf(contract: Contract): Plan {
     throw wrong('route(): large', '`body`, the schema of what it reads', undefined, { verb: 'needs' })
   const [status] = Object.keys(responses ?? {}).filter((name) => name < '300')
   const isChecking = responses !== undefined && (checkResponses ?? process.env['NODE_ENV'] !== 'production')
-  const most = bodyBytesMax ?? (large === undefined ? BODY_BYTES_MAX : undefined)
-  const limited = most === undefined || body === undefined ? undefined : bodyLimit(most)
-  const limit = limited && ((request: HttpRequest): unknown => limited(request, nothing))
   return {
     parts,
     body: body && kept(body),
     large,
-    limit,
+    bodyBytesMax: bodyBytesMax ?? (large === undefined ? BODY_BYTES_MAX : undefined),
     status: Number(status ?? 200),
     responses,
     isChecking,
   }
 }
-
-const nothing = (() => undefined) as never
 
 /** The same schema; some libraries make its interface whenever it is read. */
 function kept(schema: Schema): Schema {
@@ -233,7 +228,7 @@ async function runWithBody(
   handler: AnyHandler,
 ): Promise<unknown> {
   const { request } = checking.input
-  plan.limit?.(request)
+  if (plan.bodyBytesMax !== undefined) limitBody(request, plan.bodyBytesMax)
   const type = request.headers.get('content-type')
   if (type !== null && !isJsonType(type))
     checking.refuse(415, `content-type must be application/json; received ${type}`)
