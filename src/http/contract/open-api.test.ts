@@ -169,6 +169,16 @@ test('names of operations are unique', () => {
   })
   const names = Object.values(paths).map((item) => item['get'].operationId)
   assert.deepEqual(names, ['getAById', 'getAById2', 'getAB', 'get', 'getCByRest'])
+  // One route in several paths, and a name that another one would get by its path.
+  const user = { GET: route({ operationId: 'getUser' }, () => 'ok') }
+  const taken = documentOf({
+    '/users': get(),
+    '/v1/user': user,
+    '/v2/user': user,
+    '/x': { GET: route({ operationId: 'getUsers' }, () => 'ok') },
+  })
+  const ids = Object.values(taken.paths).map((item) => item['get'].operationId)
+  assert.deepEqual(ids, ['getUsers2', 'getUser', 'getV2User', 'getUsers'])
 })
 
 test('a schema that cannot be described is named, with the remedy', () => {

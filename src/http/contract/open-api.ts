@@ -110,11 +110,10 @@ export function openApi(routes: object, options: OpenApiOptions): { readonly [fi
   if (info === undefined) throw wrong('openApi(): info', OPTIONS.info.expected, info)
   if (!isPlainObject(routes)) throw wrong('openApi(): routes', 'an object of patterns', routes)
   const components = new Components()
-  const names = new Set<string>()
   const paths: Record<string, Record<string, unknown>> = {}
-  for (const declared of declaredIn(routes)) {
+  for (const [declared, name] of named(declaredIn(routes))) {
     const path = (paths[pathOf(declared.pattern)] ??= {})
-    path[declared.method.toLowerCase()] = operationOf(declared, components, names)
+    path[declared.method.toLowerCase()] = operationOf(declared, components, name)
   }
   components.schemas['Problem'] ??= PROBLEM
   const document = {
@@ -162,12 +161,12 @@ function namesIn(pattern: string): { name: string; shown: string; isRest: boolea
   }))
 }
 
-function operationOf(declared: Declared, components: Components, names: Set<string>): JsonSchema {
-  const { contract, method, pattern } = declared
+function operationOf(declared: Declared, components: Components, operationId: string): JsonSchema {
+  const { contract } = declared
   const { summary, description, tags, deprecated, body, openApi: more } = contract
   const parameters = PARTS.flatMap(([part, where]) => parametersOf(declared, part, where, components))
   return {
-    operationId: contract.operationId ?? freeName(method, pattern, names),
+    operationId,
     summary,
     description,
     tags,
@@ -179,8 +178,22 @@ function operationOf(declared: Declared, components: Components, names: Set<stri
   }
 }
 
+/**
+ * Unique names: that of the contract for the first of its routes; for the others and those without one a name
+ * of method and path, which does not depend on other routes.
+ */
+function named(all: readonly Declared[]): (readonly [Declared, string])[] {
+  const names = new Set<string>()
+  const own = all.map(({ contract: { operationId } }) => {
+    if (operationId === undefined || names.has(operationId)) return undefined
+    names.add(operationId)
+    return operationId
+  })
+  return all.map((declared, index) => [declared, own[index] ?? freeName(declared, names)])
+}
+
 /** `getUsersById`, with a number behind it if another one has that. */
-function freeName(method: string, pattern: string, names: Set<string>): string {
+function freeName({ method, pattern }: Declared, names: Set<string>): string {
   const words = pattern.split('/').flatMap((segment) => {
     const plain = segment.replace(/[^\w]+/g, ' ').trim()
     return segment.startsWith(':') || segment.startsWith('*') ? ['by', plain || 'rest'] : plain.split(' ')
