@@ -80,6 +80,8 @@ class NodeExchange implements Owner {
   readonly #hasBody: boolean
   /** `end` of the response is running. */
   #isEnding = false
+  /** `end` has received one. */
+  #hasCallback = false
   #head: HeaderLines | undefined
   #pairs: Pairs = []
   /** Names of trailers that its head announces; undefined: it has no trailers. */
@@ -205,10 +207,22 @@ class NodeExchange implements Owner {
     })
   }
 
-  /** The core has all of the response. */
+  /**
+   * The core has all of the response. Who listens may end the process, so the core sends first what it has,
+   * which is at the end of the turn.
+   */
+  readonly #sent = (): void => {
+    this.#isOver = true
+    if (this.#isHeard()) setImmediate(this.#done)
+    else this.#done()
+  }
+
+  #isHeard(): boolean {
+    return this.#hasCallback || this.res.listenerCount('finish') + this.res.listenerCount('close') > 0
+  }
+
   readonly #done = (): void => {
     const { req, res } = this
-    this.#isOver = true
     this.socket.released()
     this.#onFinish?.()
     close(res)
@@ -286,6 +300,7 @@ class NodeExchange implements Owner {
     const wasFinished = res.finished
     const node = Object.getPrototypeOf(res) as { end(...given: unknown[]): unknown }
     this.#isEnding = true
+    this.#hasCallback ||= given.some((one) => typeof one === 'function')
     try {
       node.end.apply(res, given)
     } finally {
@@ -297,10 +312,7 @@ class NodeExchange implements Owner {
       const isUnread = this.#hasBody && !this.req._consumed
       if (isUnread && this.exchange.bodyNow() !== undefined) this.#unread = this.exchange.pull()
       // The same after its callback and these events.
-      const isHeard =
-        given.some((one) => typeof one === 'function') ||
-        res.listenerCount('finish') + res.listenerCount('close') > 0
-      if (isHeard && this.#whole !== null) this.#whole = ownOf(this.#whole)
+      if (this.#whole !== null && this.#isHeard()) this.#whole = ownOf(this.#whole)
       const body = res.statusCode === 205 ? null : this.#whole
       this.#respond(preparedResponse(body, this.#prepared()))
     }
@@ -309,7 +321,7 @@ class NodeExchange implements Owner {
 
   #finishSoon(): void {
     this.#isOver = true
-    process.nextTick(this.#done)
+    process.nextTick(this.#sent)
   }
 
   #prepared(): { readonly status: number; readonly head: HeaderLines; readonly headers: Pairs } {
@@ -347,7 +359,7 @@ class NodeExchange implements Owner {
   }
 
   onEnd(): void {
-    process.nextTick(this.#done)
+    process.nextTick(this.#sent)
   }
 
   onCancel(reason: unknown): void {
