@@ -8,13 +8,13 @@
 import { loadReason, CorespunError } from '../../base/index.ts'
 import type { FetchApp } from '../app/routes.ts'
 import { HttpError } from '../errors.ts'
-import { isNodeApp } from '../listener/node-app.ts'
+import { has, isNodeApp } from '../listener/node-app.ts'
 import type { ServeOptions } from '../app/settings.ts'
 
 /** An app as a module exports it: options of `serve`, and what to do at the end. */
 export interface ModuleApp extends Partial<ServeOptions> {
-  /** Called in each worker when it stops, before the open requests are waited for. */
-  readonly close?: () => void | Promise<void>
+  /** Called in each worker when it stops, with a promise of the end of the open requests. */
+  readonly close?: (drained: Promise<void>) => void | Promise<void>
   /** As for `serve({zone})`, which takes precedence. */
   readonly handlerMsMax?: number
 }
@@ -112,7 +112,10 @@ async function appIn(exports: Exports, name: string | undefined): Promise<Module
  * A function, options, an app with `fetch` such as hono's, or one for node:http; undefined for other values.
  */
 async function appOf(value: unknown): Promise<ModuleApp | undefined> {
-  if (isNodeApp(value)) return { fetch: (await import('../listener/node-handler.ts')).nodeHandler(value) }
+  if (isNodeApp(value)) {
+    const { nodeHandler } = await import('../listener/node-handler.ts')
+    return { fetch: nodeHandler(value), ...(isClosable(value) ? { close: closing(value) } : {}) }
+  }
   if (typeof value === 'function') return { fetch: value as NonNullable<ModuleApp['fetch']> }
   if (value === null || typeof value !== 'object') return undefined
   const { routes, fetch, close } = value as Exports
@@ -126,4 +129,33 @@ async function appOf(value: unknown): Promise<ModuleApp | undefined> {
   }
   if (typeof fetch !== 'function') return undefined
   return { fetch: (request, connection) => (value as FetchApp).fetch(request, connection) }
+}
+
+/** An app of fastify. */
+interface Closable {
+  addHook(name: string, hook: () => Promise<void>): unknown
+  close(): PromiseLike<unknown>
+}
+
+function isClosable(value: object): value is Closable {
+  return has(value, 'addHook') && has(value, 'close')
+}
+
+/**
+ * Closes an app of fastify as where it listens: hooks `preClose` run at once, `onClose` after the open
+ * requests. One that is ready takes no hook any more, so all of its hooks run then.
+ */
+function closing(app: Closable): NonNullable<ModuleApp['close']> {
+  let drained: Promise<void> | undefined
+  let isHooked = true
+  try {
+    app.addHook('preClose', async () => drained)
+  } catch {
+    isHooked = false
+  }
+  return async (after) => {
+    drained = after
+    if (!isHooked) await after
+    await app.close()
+  }
 }

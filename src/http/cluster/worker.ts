@@ -275,16 +275,17 @@ class WorkerServer implements Served {
 
   async #stop(timeoutMs: number | undefined): Promise<void> {
     let failure: string | undefined
-    const closed = async (): Promise<void> => {
+    const closed = async (drained: Promise<void>): Promise<void> => {
       try {
-        await this.#close?.()
+        await this.#close?.(drained)
       } catch (error) {
         failure = reasonOf(error)
       }
     }
     // It stops accepting at once; meanwhile the app ends what would never end by itself.
     const options = timeoutMs === undefined ? {} : { timeoutMs }
-    await Promise.all([this.server.close({ ...options, delayMs: 0 }), closed()])
+    const drained = this.server.close({ ...options, delayMs: 0 })
+    await Promise.all([drained, closed(drained)])
     process.off('exit', this.#onExit)
     serving.delete(this.#id)
     here.served.delete(this)

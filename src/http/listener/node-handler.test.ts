@@ -720,6 +720,31 @@ test('the module of an app may export a listener, or an app of koa', async () =>
   }
 })
 
+test('an app of fastify is closed as where it listens: onClose comes after the open requests', async () => {
+  for (const last of ['', 'await app.ready()']) {
+    const source = `import { fastify } from ${JSON.stringify(import.meta.resolve('fastify'))}
+      export const log = []
+      const app = fastify()
+      app.addHook('preClose', async () => void log.push('preClose'))
+      app.addHook('onClose', async () => void log.push('onClose'))
+      app.get('/a', async () => 'a')
+      ${last}
+      export default app`
+    const url = `data:text/javascript,${encodeURIComponent(source)}`
+    const { close, ...app } = await loadApp({ app: url })
+    const { log } = (await import(url)) as { log: string[] }
+    assert.equal(await (await createApp(app as never).inject('/a')).text(), 'a')
+    let drain = (): void => {}
+    const closed = close!(new Promise((resolve) => (drain = resolve)))
+    if (last === '') await until(() => log.includes('preClose'))
+    log.push('drained')
+    drain()
+    await closed
+    const expected = ['preClose', 'drained', 'onClose']
+    assert.deepEqual(log, last === '' ? expected : ['drained', 'preClose', 'onClose'])
+  }
+})
+
 onCores("the globals stay Node's where a listener is served", async (start) => {
   const { Response: before } = globalThis
   await start({ fetch: nodeHandler((_: unknown, res: http.ServerResponse) => res.end('x')) })
