@@ -2,7 +2,7 @@
  * How requests and outcomes travel between the thread of a file and the one that asks.
  *
  * They are flat lists, and the bytes in them lie in one memory, which is moved: of many small objects with a
- * memory each, the clone costs V8 four times as much. The memory of a parcel lives as long as a part of it.
+ * memory each, the clone costs V8 four times as much. The memory of a parcel is freed with its last part.
  */
 /* c8 ignore start: another Node runs it where this one lacks SQLite; the counts of two do not add up */
 import type { MessagePort, Worker } from 'node:worker_threads'
