@@ -57,23 +57,25 @@ export async function underKills(t, { address, log, isOne = false, restart }, sm
     })
   const begin = (role) => start(t, [PROCESS, address, log, ...role], onLine)
   const roles = rolesOf(jobs, isOne, CORESPUN_KILLS === undefined ? 1 : 2)
-  const running = await Promise.all(roles.map(begin))
+  // Those that were killed start while others work, and are killed again when they have started.
+  const running = roles.map(begin)
   const ofCallers = () => running.filter((_, at) => roles[at][0].includes('caller'))
-  const callers = () => Promise.all(ofCallers().map(({ ended }) => ended))
+  const callers = () => Promise.all(ofCallers().map(async (one) => (await one).ended))
   const struck = { processes: 0, servers: 0 }
   for (let kill = 0; kill < kills; kill++) {
     await Promise.race([reached((jobs * (kill + Math.random())) / (kills + 1)), callers()])
     const at = kill % (roles.length + (restart === undefined ? 0 : 1))
     if (at === roles.length) await restart()
     else {
-      running[at].child.kill('SIGKILL')
-      await running[at].ended
-      running[at] = await begin(roles[at])
+      const { child, ended } = await running[at]
+      child.kill('SIGKILL')
+      await ended
+      running[at] = begin(roles[at])
     }
     struck[at === roles.length ? 'servers' : 'processes']++
   }
   for (const code of await callers()) assert.equal(code, 0)
-  const hosts = isOne ? [await begin(['host'])] : running
+  const hosts = isOne ? [await begin(['host'])] : await Promise.all(running)
   const found = await judge(address, log, jobs)
   t.diagnostic(`killed ${struck.processes} processes and ${struck.servers} servers; ${found}`)
   for (const { child } of hosts) child.kill('SIGKILL')

@@ -4,9 +4,11 @@
  * `node process.mjs <address> <log> <roles> <first> <last>`: it submits the keys from `first` to `last`, 16
  * at once, and adds a line to the log for what was confirmed: `+ key`, and `= key value`. One that was killed
  * and is started again submits nothing that the log has as confirmed: that must be there. It prints `=` for
- * each result, and ends when all its keys have one; a host alone does not end.
+ * each result, and ends when all its keys have one; a host alone does not end. It waits for a server that is
+ * away, as `corespun host` does.
  */
 import { openSync, readFileSync, writeSync } from 'node:fs'
+import { setTimeout } from 'node:timers/promises'
 import { zone } from 'corespun'
 import { connect, host } from 'corespun/fleet'
 
@@ -14,7 +16,7 @@ const [address, log, roles, first, last] = process.argv.slice(2)
 const fd = openSync(log, 'a+')
 const AT_ONCE = 16
 
-const fleet = await connect(address)
+const fleet = await connected()
 if (roles.includes('host')) {
   const module = new URL('work.mjs', import.meta.url)
   const cpu = zone.create('cpu', { workers: 1, tasksPerWorkerMax: 8 })
@@ -44,4 +46,14 @@ if (roles.includes('caller')) {
   }
   await Promise.all(Array.from({ length: AT_ONCE }, lane))
   process.exit(0)
+}
+
+async function connected() {
+  for (;;)
+    try {
+      return await connect(address)
+    } catch (error) {
+      if (error.code !== 'FLEET_TIMEOUT' && error.facts?.isAway !== true) throw error
+      await setTimeout(50)
+    }
 }

@@ -14,7 +14,7 @@ const codeOf = (error: unknown): string => {
 /** Of a server that may only be read. */
 const READ_ONLY = '25006'
 
-/** Codes of Node for an address where nobody listens, and of a server that starts, is full or follows. */
+/** Codes of Node for an address where nobody listens, and of a server that is full. */
 const AWAY: ReadonlySet<string> = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -25,17 +25,16 @@ const AWAY: ReadonlySet<string> = new Set([
   'ENOTFOUND',
   'EAI_AGAIN',
   'ENOENT', // its socket
-  '57P03', // it starts
+  'EPIPE',
   '53300', // too many connections
-  READ_ONLY, // until it is promoted
 ])
 
 /** pg has no codes for a server that accepts a connection and then is silent, or ends it. */
-const SILENT = /^(timeout|Connection terminated)/
+const SILENT = /^(timeout|Connection terminated|Client has encountered a connection error)/
 
 /** A code of the server has five letters and digits, one digit at least; others are of the connection. */
 const isOfServer = (code: string): boolean => /^(?=.*\d)[\dA-Z]{5}$/.test(code)
-/** The server ends a connection, or has become one that may only be read, as behind a failover. */
+/** The server starts, ends a connection, or may only be read until it is promoted, as behind a failover. */
 const ENDS = /^(08...|57P0[1-5]|25006)$/
 
 /** Whether the connection is of no use any more. */
@@ -50,7 +49,8 @@ export const readOnlyError = (): Error =>
 
 /** Whether a server that cannot be reached may be so later. */
 const isAway = (error: unknown): boolean =>
-  AWAY.has(codeOf(error)) || AWAY.has(nested(error)) || SILENT.test(reasonOf(error))
+  [codeOf(error), nested(error)].some((code) => AWAY.has(code) || ENDS.test(code)) ||
+  SILENT.test(reasonOf(error))
 
 /** Of an error with several, as for a name with several addresses. */
 const nested = (error: unknown): string => {

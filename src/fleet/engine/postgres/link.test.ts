@@ -11,6 +11,7 @@ import pg from 'pg'
 import { connect } from '../../connect.ts'
 import type { FleetError } from '../../errors.ts'
 import type { Clock } from '../engine.ts'
+import { connectError } from './failures.ts'
 import { Link, OPERATION_MS } from './link.ts'
 
 test('postgres: an operation whose server is away for too long may be repeated', async () => {
@@ -56,3 +57,10 @@ for (const [title, ends] of [
     })
     await new Promise((resolve) => server.close(resolve))
   })
+
+test('postgres: a server that is killed while a connection is opened may be there later', () => {
+  const crash = Object.assign(new Error('terminating connection'), { code: '57P02' })
+  const ended = new Error('Client has encountered a connection error and is not queryable')
+  for (const cause of [crash, ended])
+    assert.equal((connectError('s', cause).facts as { isAway?: unknown }).isAway, true)
+})
