@@ -4,7 +4,7 @@
  * Who sends one writes it here first and then looks whether the run waits outside of memory, in which case
  * its item is replaced by one that waits for nothing.
  */
-import { certainly, hasCode } from '../fleet/internal.ts'
+import { certainly, isDone } from '../fleet/internal.ts'
 import { RunError, type RunFacts, readable } from './errors.ts'
 import { lend } from './heads.ts'
 import type { Room } from './room.ts'
@@ -31,11 +31,7 @@ export async function keepSignals(
       const bytes = writeBox(isFirst ? [...fresh, ...waiting] : [...waiting, ...fresh])
       if (bytes.length > bytesMax)
         throw new RunError('RUN_TOO_LARGE', { what: 'what waits of signals', bytes: bytes.length, bytesMax })
-      try {
-        return void (await boxes.put(run.key, bytes, { revision: box?.revision ?? 0 }))
-      } catch (error) {
-        if (!hasCode(error, 'FLEET_CONFLICT')) throw error
-      }
+      if (await isDone(boxes.put(run.key, bytes, { revision: box?.revision ?? 0 }))) return
     }
   })
 }

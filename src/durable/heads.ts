@@ -4,7 +4,7 @@
  * The item is added first, and has the head: who takes it writes that, if who has added it has died. So what
  * is done here is done as a whole, or not at all.
  */
-import { certainly, hasCode } from '../fleet/internal.ts'
+import { certainly, isDone } from '../fleet/internal.ts'
 import { RunError, type RunFacts, readable } from './errors.ts'
 import type { Room } from './room.ts'
 import { Journal } from './journal.ts'
@@ -28,13 +28,8 @@ export async function begin({ engine, heads, queue }: Room, key: string, head: H
   if (bytes.length > bytesMax)
     throw new RunError('RUN_TOO_LARGE', { what: 'the input of the run', bytes: bytes.length, bytesMax })
   await certainly(engine, () => queue.add(key, bytes, 1))
-  await certainly(engine, async () => {
-    try {
-      await heads.put(key, bytes, { revision: 0 })
-    } catch (error) {
-      if (!hasCode(error, 'FLEET_CONFLICT')) throw error // somebody else has started it, or it runs
-    }
-  })
+  // Unless somebody else has started it, or it runs.
+  await certainly(engine, () => isDone(heads.put(key, bytes, { revision: 0 })))
 }
 
 /**
@@ -46,15 +41,10 @@ export async function beginAgain(room: Room, key: string, head: Head & { over: n
   const bytes = writeHead(head)
   await lend(room, key, bytes)
   return await certainly(engine, async () => {
-    try {
-      await heads.put(key, bytes, { revision: head.over })
-      return true
-    } catch (error) {
-      if (!hasCode(error, 'FLEET_CONFLICT')) throw error
-      // Who has taken the item has written it.
-      const found = await heads.get(key)
-      return found?.bytes !== undefined && journalIn(readHead(found.bytes)) === journalIn(head)
-    }
+    if (await isDone(heads.put(key, bytes, { revision: head.over }))) return true
+    // Who has taken the item has written it.
+    const found = await heads.get(key)
+    return found?.bytes !== undefined && journalIn(readHead(found.bytes)) === journalIn(head)
   })
 }
 

@@ -31,7 +31,9 @@ import {
   certainly,
   errorFrame,
   hasCode,
+  isDone,
   mayPass,
+  unlessConflict,
 } from '../fleet/internal.ts'
 import { decode, encode } from '../transport/index.ts'
 import { type Outcome, attempted } from './attempt.ts'
@@ -267,11 +269,8 @@ export class HeldRun implements Asking {
         const found = await heads.get(key)
         if (found?.bytes !== undefined && found.revision !== over)
           return { bytes: found.bytes, revision: found.revision }
-        try {
-          return { bytes, revision: await heads.put(key, bytes, { revision: found?.revision ?? 0 }) }
-        } catch (error) {
-          if (!hasCode(error, 'FLEET_CONFLICT')) throw error // its starter has written it
-        }
+        const revision = await unlessConflict(heads.put(key, bytes, { revision: found?.revision ?? 0 }))
+        if (revision !== undefined) return { bytes, revision } // else its starter has written it
       }
     })
   }
@@ -444,11 +443,7 @@ export class HeldRun implements Asking {
 
   /** It waits for other code, or for a class that is registered. */
   async #diverged(): Promise<void> {
-    try {
-      await this.#write({ status: 'diverged', frame: errorFrame(this.#why) })
-    } catch (error) {
-      if (!hasCode(error, 'FLEET_CONFLICT')) throw error
-    }
+    await isDone(this.#write({ status: 'diverged', frame: errorFrame(this.#why) }))
     this.#lease.again(this.#laterMs)
   }
 
@@ -746,14 +741,7 @@ export class HeldRun implements Asking {
         if (this.#isCancelled) return aborted(interrupted)
         // The new journal does not have what was received.
         await this.#certainly(async () => {
-          for (let isOut = false; !isOut;)
-            isOut = await this.#takeOut().then(
-              () => true,
-              (error: unknown) => {
-                if (!hasCode(error, 'FLEET_CONFLICT')) throw error
-                return false
-              },
-            )
+          while (!(await isDone(this.#takeOut())));
         })
         const fresh = { id: crypto.randomUUID(), seed: undefined, journal: undefined }
         try {

@@ -7,7 +7,7 @@
  * head does not name any more is deleted, so who has not written for a while looks behind its write whether
  * the head names it: otherwise what it has written does not count.
  */
-import { type Engine, type KeyValue, certainly, hasCode } from '../fleet/internal.ts'
+import { type Engine, type KeyValue, certainly, isDone } from '../fleet/internal.ts'
 import { RunError, type RunFacts, readable } from './errors.ts'
 import { type JournalEntry, RECORD_BYTES, readRecord, writeRecord } from './records.ts'
 
@@ -147,15 +147,11 @@ export class Journal {
     await certainly(
       engine,
       async () => {
-        try {
-          await values.put(key, bytes, { revision: 0 })
-        } catch (error) {
-          if (!hasCode(error, 'FLEET_CONFLICT')) throw error
-          const found = await values.get(key)
-          // A write that was not confirmed, and was done.
-          if (found?.bytes !== undefined && readRecord(found.bytes).writer === this.#writer) return
-          throw new RunError('RUN_LEFT', { ...run, reason: 'another process has taken it' })
-        }
+        if (await isDone(values.put(key, bytes, { revision: 0 }))) return
+        const found = await values.get(key)
+        // A write that was not confirmed, and was done.
+        if (found?.bytes !== undefined && readRecord(found.bytes).writer === this.#writer) return
+        throw new RunError('RUN_LEFT', { ...run, reason: 'another process has taken it' })
       },
       goesOn,
     )

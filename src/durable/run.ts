@@ -6,7 +6,7 @@
  * Over 400 lines: one class, a third of it comments on what its methods promise.
  */
 import { TIMER_MS_MAX, abortSignal, flag, milliseconds, optionsOf, text } from '../base/index.ts'
-import { certainly, hasCode } from '../fleet/internal.ts'
+import { certainly, isDone } from '../fleet/internal.ts'
 import { decode, encode } from '../transport/index.ts'
 import { RunError, type RunFacts, readable, wrong } from './errors.ts'
 import { again, fork } from './again.ts'
@@ -228,12 +228,7 @@ export class Run<out Value = unknown> {
         end = now
           ? endedBy(head, atMs, engine.messageBytesMax)
           : writeHead({ ...head, cancelMs: atMs, dueMs: 0 })
-        try {
-          await heads.put(this.key, end, { revision: entry.revision })
-          return true
-        } catch (error) {
-          if (!hasCode(error, 'FLEET_CONFLICT')) throw error
-        }
+        if (await isDone(heads.put(this.key, end, { revision: entry.revision }))) return true
       }
     })
     // Whose end is reported is taken once more, for that.
@@ -360,13 +355,8 @@ export class Run<out Value = unknown> {
     const isShown = (await certainly(engine, () => engine.valuesIn(exposedName(this.name)))) > 0
     const exposed = isShown ? await room.exposed() : undefined
     await certainly(engine, async () => exposed?.delete(this.key))
-    await certainly(engine, async () => {
-      try {
-        await heads.delete(this.key, revision)
-      } catch (error) {
-        if (!hasCode(error, 'FLEET_CONFLICT')) throw error // deleted, and not confirmed
-      }
-    })
+    // It may be deleted, and not confirmed.
+    await certainly(engine, () => isDone(heads.delete(this.key, revision)))
     return true
   }
 }

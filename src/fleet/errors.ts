@@ -288,10 +288,16 @@ export const hasCode = (error: unknown, ...codes: readonly (keyof FleetCodes)[])
 export const mayPass = (error: unknown): error is FleetError =>
   hasCode(error, 'FLEET_TIMEOUT', 'FLEET_ENGINE', 'FLEET_DISK_FULL')
 
-/** For a write by revision that may come behind another one. @throws What is not a conflict. */
-export function unlessConflict(error: unknown): void {
-  if (!hasCode(error, 'FLEET_CONFLICT')) throw error
-}
+/** What a write by revision resolves to; `undefined` when another one was done before it. */
+export const unlessConflict = <Value>(write: Promise<Value>): Promise<Value | undefined> =>
+  write.catch((error: unknown) => {
+    if (!hasCode(error, 'FLEET_CONFLICT')) throw error
+    return undefined
+  })
+
+/** Whether a write by revision was done, or another one before it. */
+export const isDone = async (write: Promise<unknown>): Promise<boolean> =>
+  (await unlessConflict(write.then(() => true))) === true
 
 /** The error for a wrong argument. */
 export const wrong = refuser((facts) => new FleetError('FLEET_ARGUMENT', facts))

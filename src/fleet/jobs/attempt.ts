@@ -29,7 +29,7 @@
 import { TIMER_MS_MAX } from '../../base/index.ts'
 import type { TraceContext } from '../../zone/index.ts'
 import type { End, Engine, KeyValue, Lease, Queue } from '../engine/engine.ts'
-import { FleetError, hasCode, mayPass, unlessConflict } from '../errors.ts'
+import { FleetError, hasCode, isDone, mayPass } from '../errors.ts'
 import type { Carried } from '../wire.ts'
 import type { EndedFrame } from '../worker/current.ts'
 import { publish } from './events.ts'
@@ -452,7 +452,7 @@ export class Attempt {
     if (this.#record === record) this.#died(record)
     if (this.#record.status === 'dead') return
     // It has ended otherwise. A letter that is not this one stays.
-    await certainly(() => letters.delete(this.#key, revision)).catch(unlessConflict)
+    await isDone(certainly(() => letters.delete(this.#key, revision)))
   }
 
   #died({ failures, hostsLost, errors }: JobRecord): void {
@@ -492,7 +492,7 @@ export class Attempt {
     if (!(await this.#write(record))) return this.#drop()
     if (isKnown || (await certainly(() => this.#isWaiting()))) return this.#again(dueMs - nowMs)
     // It was cancelled before it had a record, which nobody else would delete.
-    await certainly(() => records.delete(this.#key, this.#revision)).catch(unlessConflict)
+    await isDone(certainly(() => records.delete(this.#key, this.#revision)))
     await this.#drop()
   }
 
@@ -577,7 +577,7 @@ export class Attempt {
         this.#record = record
         return true
       } catch (error) {
-        unlessConflict(error)
+        if (!hasCode(error, 'FLEET_CONFLICT')) throw error
       }
       const entry = await certainly(() => records.get(this.#key))
       const found = readRecord(entry?.bytes)

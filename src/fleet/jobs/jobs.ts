@@ -9,7 +9,7 @@ import { currentTrace } from '../../zone/index.ts'
 import type { ExportName, ExportValue } from '../../zone/internal.ts'
 import type { Engine, Entry, Rank } from '../engine/engine.ts'
 import { FleetChanges, unawaited } from '../changes.ts'
-import { FleetError, checkSize, hasCode, wrong } from '../errors.ts'
+import { FleetError, checkSize, isDone, wrong } from '../errors.ts'
 import {
   type EndState,
   type JobBulkOptions,
@@ -613,16 +613,5 @@ export class Jobs<Module> {
     const call = 'jobs.forgetAll()'
     const [of, checked] = [endState(call, state), bulkOptions(call, options)]
     return inBulk(await this.#room(), of, checked, (key) => this.forget(key))
-  }
-}
-
-/** Whether a write by revision was done, or another one before it. */
-async function isDone(write: Promise<unknown>): Promise<boolean> {
-  try {
-    await write
-    return true
-  } catch (error) {
-    if (hasCode(error, 'FLEET_CONFLICT')) return false
-    throw error
   }
 }

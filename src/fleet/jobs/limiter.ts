@@ -8,7 +8,7 @@
  * exceeded meanwhile. All that a host changes of one limit at once is one write.
  */
 import type { Clock, End, Engine, KeyValue, Queue } from '../engine/engine.ts'
-import { FleetError, unlessConflict } from '../errors.ts'
+import { FleetError, hasCode } from '../errors.ts'
 import { opened } from '../certainly.ts'
 import { readParts, written } from '../wire.ts'
 import {
@@ -239,7 +239,7 @@ class HostLimit {
         return results
       } catch (error) {
         this.#entry = undefined
-        unlessConflict(error)
+        if (!hasCode(error, 'FLEET_CONFLICT')) throw error
       }
     }
   }

@@ -5,7 +5,7 @@
  * is written behind it: then the end of a run of the one before, which is written by revision, is refused.
  */
 import type { Rank } from '../engine/engine.ts'
-import { unlessConflict } from '../errors.ts'
+import { isDone } from '../errors.ts'
 import { type Large, argsIn } from './large.ts'
 import type { Room } from './listing.ts'
 import { FRESH, readJob, readLetter, readRecord, writeRecord } from './record.ts'
@@ -26,7 +26,7 @@ export async function substituted(
     const letter = record?.status === 'dead' ? await letters.get(key) : undefined
     if (!(await queue.add(key, bytes, rank, found))) continue
     // One that the new job has left by now stays.
-    if (letter !== undefined) await letters.delete(key, letter.revision).catch(unlessConflict)
+    if (letter !== undefined) await isDone(letters.delete(key, letter.revision))
     if (found !== undefined || entry !== undefined) await begun(room, key)
     // The one that is found may be this one, added and not confirmed.
     const before = new Set([argsIn(found?.bytes), argsIn(readLetter(letter?.bytes)?.job), record?.value])
@@ -44,11 +44,7 @@ async function begun({ queue, records }: Room, key: string): Promise<void> {
     // Without an item it has ended by now.
     const addedMs = item && identityOf(item)
     if (addedMs === undefined || readRecord(entry?.bytes)?.addedMs === addedMs) return
-    try {
-      const fresh = writeRecord({ ...FRESH, addedMs })
-      return void (await records.put(key, fresh, { revision: entry?.revision ?? 0 }))
-    } catch (error) {
-      unlessConflict(error)
-    }
+    const fresh = writeRecord({ ...FRESH, addedMs })
+    if (await isDone(records.put(key, fresh, { revision: entry?.revision ?? 0 }))) return
   }
 }

@@ -8,7 +8,7 @@ import { decode, encode } from '../../transport/index.ts'
 import { opened } from '../certainly.ts'
 import { FleetChanges, unawaited } from '../changes.ts'
 import type { Entry, Keeps } from '../engine/engine.ts'
-import { checkSize, hasCode, wrong } from '../errors.ts'
+import { checkSize, unlessConflict, wrong } from '../errors.ts'
 import {
   type CopyOptions,
   type RevisionOptions,
@@ -101,11 +101,8 @@ export class FarStore<Value> {
     for (;;) {
       const found = await this.get(key)
       const value = fn(found?.value)
-      try {
-        return { key, value, revision: await this.set(key, value, { revision: found?.revision ?? 0 }) }
-      } catch (error) {
-        if (!hasCode(error, 'FLEET_CONFLICT')) throw error
-      }
+      const revision = await unlessConflict(this.set(key, value, { revision: found?.revision ?? 0 }))
+      if (revision !== undefined) return { key, value, revision }
     }
   }
 

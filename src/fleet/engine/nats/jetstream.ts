@@ -8,7 +8,7 @@ import type { ConsumerConfig, JetStreamManager, StreamInfo } from '@nats-io/jets
 import type { KV, KvWatchInclude } from '@nats-io/kv'
 import type { ObjectStore } from '@nats-io/obj'
 import type { MsgHdrs, NatsConnection } from '@nats-io/transport-node'
-import { FleetError, checkSame, checkSize, hasCode } from '../../errors.ts'
+import { FleetError, checkSame, checkSize, hasCode, unlessConflict } from '../../errors.ts'
 import { reasonOf } from '../../../base/index.ts'
 import {
   CLOCK,
@@ -227,17 +227,14 @@ function queueOf(
       const before = instead && (await confirmed(`finding ${id}`, streams.last(stream, anyOf(id))))
       if (before?.addedMs !== instead?.addedMs) return false
       const condition = { sequence: before?.sequence ?? 0, of: anyOf(id) }
-      try {
-        const written = streams.write(subject, bytes, condition)
-        const seq = await confirmed(`adding ${id}`, written, { key: id, revision: condition.sequence })
-        // Until then both are there, and the first one finds that it is not the last.
-        const replaced = before && manager.streams.purge(stream, { filter: anyOf(id), seq })
-        await confirmed(`replacing ${id}`, Promise.resolve(replaced))
-        return true
-      } catch (error) {
-        if (!hasCode(error, 'FLEET_CONFLICT')) throw error
-        return false
-      }
+      const written = streams.write(subject, bytes, condition)
+      const expected = { key: id, revision: condition.sequence }
+      const seq = await unlessConflict(confirmed(`adding ${id}`, written, expected))
+      if (seq === undefined) return false
+      // Until then both are there, and the first one finds that it is not the last.
+      const replaced = before && manager.streams.purge(stream, { filter: anyOf(id), seq })
+      await confirmed(`replacing ${id}`, Promise.resolve(replaced))
+      return true
     },
     find: (id) => confirmed(`finding ${id}`, streams.last(stream, anyOf(id))),
     async page(paging, isLent = false) {
