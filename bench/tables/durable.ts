@@ -4,11 +4,9 @@
  * Each figure has a process and a file of its own in each round; what is confirmed is synced.
  */
 import { execFile } from 'node:child_process'
-import { mkdtempSync, rmSync, statfsSync } from 'node:fs'
-import { isBuiltin } from 'node:module'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { onDisk } from '../harness/disk.ts'
 import { DIST_FOLDER } from '../harness/paths.ts'
 import { Samples, shuffled } from '../harness/rounds.ts'
 import { chosenOf, findRow, type Context, type Row, type Table, type Verdict } from '../harness/table.ts'
@@ -24,26 +22,14 @@ const GROUPED_MIN = 0.5
 const LONG_MAX = 1.1
 const START_MS_MAX = 3000
 const SLEEPER_BYTES_MAX = 200
-/** A file system in memory, which syncs nothing. */
-const TMPFS = 0x01021994
 
-async function run(context: Context): Promise<Row[]> {
-  const sections = chosenOf(context, 'sections', SECTIONS)
-  if (!isBuiltin('node:sqlite')) {
-    context.skip(OWN, `sqlite: needs Node 22.13, and this is ${process.versions.node}`)
-    return []
-  }
-  const folder = mkdtempSync(join(tmpdir(), 'corespun-bench-durable-'))
-  try {
-    if (statfsSync(folder).type === TMPFS)
-      context.skip('a disk', `${folder} is in memory: TMPDIR names another`)
+const run = (context: Context): Promise<Row[]> =>
+  onDisk(context, OWN, async (folder) => {
     const rows: Row[] = []
-    for (const section of sections) rows.push(...(await PARTS[section](folder, context)))
+    for (const section of chosenOf(context, 'sections', SECTIONS))
+      rows.push(...(await PARTS[section](folder, context)))
     return rows
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
-}
+  })
 
 let files = 0
 

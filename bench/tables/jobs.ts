@@ -4,11 +4,9 @@
  * All sync what they confirm before they confirm it, on the same disk. The serving and the calling side of
  * each contender have a process each; servers have their own.
  */
-import { mkdtempSync, rmSync, statfsSync } from 'node:fs'
-import { isBuiltin } from 'node:module'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect } from 'corespun/fleet'
+import { onDisk } from '../harness/disk.ts'
 import { chosenOf, findRow, type Context, type Row, type Table, type Verdict } from '../harness/table.ts'
 import { Samples } from '../harness/rounds.ts'
 import { judge, judgeRatio } from '../harness/verdicts.ts'
@@ -26,27 +24,15 @@ const RIVAL_MIN = 5
 const BOSS_MIN = 2
 const GRAPHILE_MIN = 1
 const FINISHED_MAX = 1.1
-/** A file system in memory, which syncs nothing. */
-const TMPFS = 0x01021994
 
-async function run(context: Context): Promise<Row[]> {
-  const sections = chosenOf(context, 'sections', SECTIONS)
-  if (!isBuiltin('node:sqlite')) {
-    context.skip(OWN, `sqlite: needs Node 22.13, and this is ${process.versions.node}`)
-    return []
-  }
-  const folder = mkdtempSync(join(tmpdir(), 'corespun-bench-jobs-'))
-  const rows: Row[] = []
-  try {
-    if (statfsSync(folder).type === TMPFS)
-      context.skip('a disk', `${folder} is in memory: TMPDIR names another`)
-    if (sections.includes('engines')) rows.push(...(await engines(folder, context)))
-    if (sections.includes('finished')) rows.push(...(await finished(folder, context)))
-    return rows
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
-}
+const run = (context: Context): Promise<Row[]> =>
+  onDisk(context, OWN, async (folder) => {
+    const sections = chosenOf(context, 'sections', SECTIONS)
+    return [
+      ...(sections.includes('engines') ? await engines(folder, context) : []),
+      ...(sections.includes('finished') ? await finished(folder, context) : []),
+    ]
+  })
 
 async function engines(folder: string, context: Context): Promise<Row[]> {
   const redis = await startServer('redis-server', context.skip, 'always')

@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import table from '../tables/durable.ts'
-import { rowOf } from './rows.test.support.ts'
+import { holdsOf, rowOf } from './rows.test.support.ts'
 
 test('each demand compares with its own figure, and none holds unmeasured', () => {
   const of = (section: string, row: string, median: number, contender = 'corespun') =>
@@ -21,8 +21,7 @@ test('each demand compares with its own figure, and none holds unmeasured', () =
     of('sleeping', 'start', 3000 + more),
     of('sleeping', 'memory of each', 200 + more),
   ]
-  const judged = (all: ReturnType<typeof rowOf>[]) => table.verdicts(all).map(({ holds }) => holds)
-  assert.deepEqual(judged(rows(0, 1000)), Array(5).fill(true))
-  assert.deepEqual(judged(rows(1, 999)), Array(5).fill(false))
-  assert.deepEqual(judged([]), Array(5).fill(undefined))
+  assert.deepEqual(holdsOf(table, rows(0, 1000)), Array(5).fill(true))
+  assert.deepEqual(holdsOf(table, rows(1, 999)), Array(5).fill(false))
+  assert.deepEqual(holdsOf(table, []), Array(5).fill(undefined))
 })

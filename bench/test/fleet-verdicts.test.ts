@@ -7,7 +7,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import table from '../tables/fleet.ts'
 import { double, echo, primes } from '../tables/fleet/work.ts'
-import { rowOf } from './rows.test.support.ts'
+import { holdsOf, rowOf } from './rows.test.support.ts'
 
 test('each demand compares with its own rival, and none holds unmeasured', () => {
   const of = (section: string, row: string, contender: string, median: number) =>
@@ -25,7 +25,7 @@ test('each demand compares with its own rival, and none holds unmeasured', () =>
     of('job', '64 in flight', 'corespun', jobs),
     of('hosts', '10 ms', 'corespun', tasks),
   ]
-  const judged = (...rows: ReturnType<typeof rowOf>[]) => table.verdicts(rows).map(({ holds }) => holds)
+  const judged = (...rows: ReturnType<typeof rowOf>[]) => holdsOf(table, rows)
   assert.deepEqual(judged(...rivals, ...own(125, 80, 100, 95)), Array(5).fill(true))
   assert.deepEqual(judged(...rivals, ...own(126, 79, 79, 94)), Array(5).fill(false))
   assert.deepEqual(judged(...rivals), Array(5).fill(undefined))

@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import table from '../tables/jobs.ts'
-import { rowOf } from './rows.test.support.ts'
+import { holdsOf, rowOf } from './rows.test.support.ts'
 
 test('each demand compares with its own rival, and none holds unmeasured', () => {
   const of = (section: string, contender: string, median: number, row = '64 in flight') =>
@@ -21,8 +21,7 @@ test('each demand compares with its own rival, and none holds unmeasured', () =>
     of('finished', 'corespun, finished', finished),
     of('finished', 'corespun, finished', countsUs, 'counts()'),
   ]
-  const judged = (all: ReturnType<typeof rowOf>[]) => table.verdicts(all).map(({ holds }) => holds)
-  assert.deepEqual(judged(rows(500, 1000, 1000)), Array(6).fill(true))
-  assert.deepEqual(judged(rows(499, 999, 1001)), Array(6).fill(false))
-  assert.deepEqual(judged([]), Array(6).fill(undefined))
+  assert.deepEqual(holdsOf(table, rows(500, 1000, 1000)), Array(6).fill(true))
+  assert.deepEqual(holdsOf(table, rows(499, 999, 1001)), Array(6).fill(false))
+  assert.deepEqual(holdsOf(table, []), Array(6).fill(undefined))
 })

@@ -16,6 +16,12 @@ export function runOf(table: Table, words: Words = { quick: false, values: {} })
   return runTable(table, words, () => {}, machine)
 }
 
+/** Whether the demands hold of these rows. */
+export const holdsOf = (
+  { verdicts }: Pick<Required<Table>, 'verdicts'>,
+  rows: readonly Row[],
+): (boolean | undefined)[] => verdicts(rows).map(({ holds }) => holds)
+
 /** A row with those traits. */
 export function rowOf(traits: Partial<Row>): Row {
   return {
