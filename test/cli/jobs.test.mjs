@@ -1,12 +1,14 @@
 /**
- * `corespun jobs` as a process, on a file: what one does with a job that is dead, and with a paused zone.
+ * `corespun jobs` and `corespun runs` as processes, on a file: what one does with a job that is dead, with a
+ * paused zone, with a run that has failed, and with one that waits.
  *
- * Each verb on an engine in memory is in src/cli/jobs/jobs.test.ts. A dozen processes take some seconds.
+ * Each verb on an engine in memory is in src/cli/jobs and src/cli/runs. Twenty processes take some seconds.
  */
 import assert from 'node:assert/strict'
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { durable, runs as open, signal, step } from 'corespun/durable'
 import { connect } from 'corespun/fleet'
 import { folderOf, runsHere } from '../../dist/fleet/engine/sqlite/node.test.support.js'
 import { corespun, start, until } from './corespun.mjs'
@@ -40,10 +42,19 @@ if (runsHere(import.meta.url)) {
     }
   }
 
+  /** `corespun runs sqlite:work.db ...` */
+  const runs = (...words) => corespun(['runs', 'sqlite:work.db', ...words], '', { cwd })
+
   test('a file that does not exist is named, and not made', { timeout }, async () => {
-    const { err, code } = await jobs('list', 'mails')
-    assert.match(err, /^corespun: sqlite:work\.db: no such file; .* \(corespun jobs --help shows how\)\n$/)
-    assert.deepEqual([code, existsSync(file)], [2, false])
+    for (const [command, name] of [
+      [jobs, 'jobs'],
+      [runs, 'runs'],
+    ]) {
+      const { err, code } = await command('list', 'x')
+      const expected = `corespun: sqlite:work.db: no such file; .* \\(corespun ${name} --help shows how\\)\n$`
+      assert.match(err, new RegExp(`^${expected}`))
+      assert.deepEqual([code, existsSync(file)], [2, false])
+    }
   })
 
   test('a dead job is listed, shown and run anew; a paused zone begins none', { timeout }, async (t) => {
@@ -93,5 +104,31 @@ if (runsHere(import.meta.url)) {
     const { err, code } = await corespun(['jobs', 'nats://127.0.0.1:1', 'list', 'mails'])
     assert.match(err, /^corespun: cannot connect to nats:\/\/127\.0\.0\.1:1: /)
     assert.equal(code, 2)
+  })
+
+  test('a run is shown, signalled and run again from the command line', { timeout }, async (t) => {
+    let isBroken = true
+    const bill = durable('bill', function* (cents) {
+      const letter = yield* signal('letter')
+      yield* step('charge', () => {
+        if (isBroken) throw new RangeError('no bank')
+      })
+      return { cents, letter }
+    })
+    const fleet = await connect(`sqlite:${file}`)
+    t.after(() => fleet.close())
+    const work = await open(fleet, { definitions: [bill] })
+    t.after(() => work.close())
+    const run = await work.start('bill', 250, { key: 'bill-1' })
+    const sent = await runs('signal', 'bill', 'bill-1', 'letter', '{"by":"Ann"}')
+    assert.deepEqual([sent.code, sent.out], [0, 'the signal "letter" is kept for "bill-1"\n'])
+    await assert.rejects(run.result(), /no bank/)
+    const { status, error } = JSON.parse((await runs('show', 'bill', 'bill-1', '--json')).out)
+    assert.deepEqual([status, error.message], ['failed', 'no bank'])
+    isBroken = false
+    assert.equal((await runs('retry', 'bill', 'bill-1')).out, '1 run run anew\n')
+    assert.deepEqual(await run.result(), { cents: 250, letter: { by: 'Ann' } })
+    assert.match((await runs('list', 'bill', '--state', 'done')).out, /\nbill-1 +done /)
+    assert.match((await runs('--help')).out, /^corespun runs: /)
   })
 }

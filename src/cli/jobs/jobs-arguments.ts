@@ -5,14 +5,19 @@
  */
 import type { ParseArgsConfig } from 'node:util'
 import type { EndState, JobStatus } from '../../fleet/index.ts'
-import { HELP, usage, wholeNumber, wordsOf } from '../arguments.ts'
-import { type Connection, withoutCredentials } from '../fleet/connection.ts'
-import { LIMIT_DEFAULT, LIMIT_MAX, engineFlags, engineOf, oneOf, quoted } from '../fleet/engine.ts'
+import { HELP, usage, wordsOf } from '../arguments.ts'
+import type { Connection } from '../fleet/connection.ts'
+import { chosenOf, engineFlags, engineWords, oneOf, quoted } from '../fleet/engine.ts'
 
 /** What is done. */
 export type JobsWords = { readonly connection: Connection; readonly json: boolean } & (
   | { readonly verb: 'zones' }
-  | { readonly verb: 'list'; readonly zone: string; readonly state?: JobStatus; readonly jobsMax: number }
+  | {
+      readonly verb: 'list'
+      readonly zone: string
+      readonly state: JobStatus | undefined
+      readonly itemsMax: number
+    }
   | { readonly verb: 'show'; readonly zone: string; readonly key: string }
   | { readonly verb: 'retry'; readonly zone: string; readonly keys: readonly string[]; readonly all: boolean }
   | {
@@ -26,7 +31,8 @@ export type JobsWords = { readonly connection: Connection; readonly json: boolea
 
 const STATES = ['waiting', 'running', 'scheduled', 'done', 'dead', 'cancelled'] as const
 const END_STATES = ['done', 'dead', 'cancelled'] as const
-const VERBS = ['list', 'dead', 'show', 'retry', 'forget', 'pause', 'resume']
+const VERBS = ['list', 'dead', 'show', 'retry', 'forget', 'pause', 'resume'] as const
+const COMMAND = ['jobs', VERBS, 'the zone', 'zone'] as const
 
 const flags = { ...engineFlags, all: { type: 'boolean' } } as const satisfies ParseArgsConfig['options']
 
@@ -37,14 +43,10 @@ const flags = { ...engineFlags, all: { type: 'boolean' } } as const satisfies Pa
 export function readJobsArguments(words: readonly string[]): JobsWords | typeof HELP {
   const { values, positionals } = wordsOf(words, flags)
   if (values.help === true) return HELP
-  const [engine, verb = 'zones', zone, ...keys] = positionals
-  const { state, limit, all = false, json = false } = values
-  const connection = engineOf(engine, values)
-  if (verb === 'zones') return Object.freeze({ connection, json, verb })
-  if (!VERBS.includes(verb)) throw usage(`jobs takes ${VERBS.join(', ')} or no word, not ${quoted(verb)}`)
-  if (zone === undefined)
-    throw usage(`name the zone: corespun jobs ${withoutCredentials(engine)} ${verb} <zone>`)
-  const common = { connection, json, zone }
+  const { common: both, verb, name: zone, rest: keys } = engineWords(positionals, values, COMMAND)
+  if (verb === undefined) return Object.freeze({ ...both, verb: 'zones' })
+  const { state, all = false } = values
+  const common = { ...both, zone }
   if (verb === 'retry' || verb === 'forget') {
     const asked = verb === 'retry' ? (all ? 'all' : undefined) : state
     const flag = verb === 'retry' ? '--all' : '--state done, dead or cancelled'
@@ -60,7 +62,6 @@ export function readJobsArguments(words: readonly string[]): JobsWords | typeof 
   }
   if (first !== undefined) throw usage(`${verb} takes a zone; unexpected ${quoted(first)}`)
   if (verb === 'pause' || verb === 'resume') return Object.freeze({ ...common, verb })
-  const of = verb === 'dead' ? 'dead' : oneOf('--state', state, STATES)
-  const jobsMax = wholeNumber('--limit', limit, LIMIT_DEFAULT, LIMIT_MAX)
-  return Object.freeze({ ...common, verb: 'list', jobsMax, ...(of && { state: of }) })
+  const chosen = chosenOf(verb === 'dead' ? { ...values, state: 'dead' } : values, STATES)
+  return Object.freeze({ ...common, verb: 'list', ...chosen })
 }

@@ -9,7 +9,8 @@ import { setImmediate } from 'node:timers/promises'
 import { durable, runs, step } from '../../durable/index.ts'
 import { connect, host } from '../../fleet/index.ts'
 import { zone } from '../../zone/index.ts'
-import type { CommandContext, StopSignal } from '../run/run.ts'
+import { type Command, areRefused, commandOn, memoryOf, signalsEnd } from '../fleet/engine.test.support.ts'
+import type { CommandContext } from '../run/run.ts'
 import { type JobsWords, readJobsArguments } from './jobs-arguments.ts'
 import { jobs } from './jobs.ts'
 
@@ -18,10 +19,7 @@ const MODULE = new URL(`data:text/javascript,${HALF}`)
 type Module = { half(n: number): number }
 
 /** A zone with a dead job and one that is done beside a queue of runs, and a way to run the command on it. */
-async function with3(
-  name: string,
-  work: (run: (...words: string[]) => Promise<[code: number, out: string, err: string]>) => Promise<void>,
-): Promise<void> {
+async function with3(name: string, work: (run: Command) => Promise<void>): Promise<void> {
   const far = await connect(`memory:${name}`)
   const cpu = zone.create(name, { workers: 1 })
   await host(far, { name: 'halves', module: MODULE, version: 'v1', zone: cpu, jobsMax: 1 })
@@ -34,21 +32,8 @@ async function with3(
   const trip = durable('trip', (days: number) => step('book', () => days))
   const trips = await runs(far, { definitions: [trip] })
   await (await trips.start('trip', 3)).result()
-  const run = async (...words: string[]): Promise<[number, string, string]> => {
-    const texts = { out: '', err: '' }
-    const context = {
-      stdout: { write: (text: string) => (texts.out += text) },
-      stderr: { write: (text: string) => (texts.err += text) },
-      onSignal: () => () => {},
-    } as unknown as CommandContext
-    const asked = readJobsArguments(['sqlite:x', ...words])
-    assert.notEqual(asked, 'help')
-    const connection = { servers: `memory:${name}`, options: {} }
-    const code = await jobs({ ...(asked as Exclude<typeof asked, 'help'>), connection }, context)
-    return [code, texts.out, texts.err]
-  }
   try {
-    await work(run)
+    await work(commandOn(name, readJobsArguments, jobs))
   } finally {
     await trips.close()
     await far.close()
@@ -61,7 +46,7 @@ test('jobs are counted, listed and shown, as text and as JSON', () =>
     const counts = { waiting: 1, running: 0, scheduled: 0, dead: 1, ended: 1 }
     let zones: readonly [number, string, string]
     // An item is removed behind the end of its job.
-    while (!(zones = await run('zones', '--json'))[1].includes('"waiting":1')) await setImmediate()
+    while (!(zones = await run('--json'))[1].includes('"waiting":1')) await setImmediate()
     assert.deepEqual(JSON.parse(zones[1]), { zone: 'halves', isPaused: false, ...counts })
     assert.match((await run())[1], /^ZONE +STATE +WAITING .*\nhalves +- +1 +0 +0 +1 +1\n$/)
     assert.match(
@@ -107,25 +92,14 @@ test('a zone is paused and resumed', () =>
     assert.deepEqual(await run('resume', 'halves'), [0, 'the zone "halves" is not paused\n', ''])
   }))
 
-for (const [signal, code] of [
-  ['SIGINT', 130],
-  ['SIGTERM', 143],
-] as const)
-  test(`${signal} ends a list`, async () => {
-    const context = {
-      stdout: { write: () => assert.fail('it was printed') },
-      onSignal: (listener: (name: StopSignal) => void) => {
-        listener(signal)
-        return () => {}
-      },
-    } as unknown as CommandContext
-    const connection = { servers: 'memory:cli jobs ended', options: {} }
-    const words = { connection, json: false, verb: 'list', zone: 'z', jobsMax: 5 } as const
-    assert.equal(await jobs(words, context), code)
-  })
+test('a signal ends a list', () => {
+  const connection = memoryOf('cli jobs ended')
+  const words = { connection, json: false, verb: 'list', zone: 'z', itemsMax: 5, state: undefined } as const
+  return signalsEnd(words, jobs)
+})
 
 test('an error without a signal is that of the command', async () => {
-  const connection = { servers: 'memory:cli jobs refused', options: {} }
+  const connection = memoryOf('cli jobs refused')
   const context = { onSignal: () => () => {} } as unknown as CommandContext
   const words = { connection, json: false, verb: 'show', zone: 'z', key: 'x'.repeat(201) } as const
   await assert.rejects(jobs(words, context), { code: 'FLEET_ARGUMENT' })
@@ -144,10 +118,10 @@ test('words are read, and wrong ones are named', () => {
     'running',
   ]) as Record<string, unknown>
   assert.equal((connection as { servers: string }).servers, 'nats://a')
-  assert.deepEqual(words, { json: false, zone: 'z', verb: 'list', jobsMax: 100, state: 'running' })
+  assert.deepEqual(words, { json: false, zone: 'z', verb: 'list', itemsMax: 100, state: 'running' })
   const { connection: database } = readJobsArguments(['postgresql://u@h/d', '--schema', 's']) as JobsWords
   assert.deepEqual(database, { servers: 'postgresql://u@h/d', options: { tls: undefined, schema: 's' } })
-  for (const [line, problem] of [
+  areRefused(readJobsArguments, [
     ['', /name the engine/],
     ['memory:x list z', /the engine is sqlite:…, postgres:\/\/…, nats:\/\/… or tls:\/\/…, not "memory:x"/],
     ['sqlite:', /--sqlite needs a value/],
@@ -168,6 +142,5 @@ test('words are read, and wrong ones are named', () => {
     ['sqlite:a forget z', /forget takes keys, or --state/],
     ['sqlite:a forget z --state waiting', /--state is one of done, dead, cancelled/],
     ['sqlite:a pause z --stat x', /did you mean --state/],
-  ] as const)
-    assert.throws(() => readJobsArguments(line.split(' ').filter(Boolean)), problem, line)
+  ])
 })

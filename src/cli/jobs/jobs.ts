@@ -8,15 +8,16 @@ import { oneLine, reasonOf } from '../../base/index.ts'
 import type { Fleet, JobInfo, Jobs, ListedJob } from '../../fleet/index.ts'
 import { ExitCode } from '../errors.ts'
 import {
-  PAGE_ITEMS_MAX,
   REASON_CHARS_MAX,
   connected,
   counted,
   each,
   errorForJson,
+  jsonWith,
+  listPages,
   missed,
   quoted,
-  writeTable,
+  writeRows,
 } from '../fleet/engine.ts'
 import type { CommandContext } from '../run/run.ts'
 import type { JobsWords } from './jobs-arguments.ts'
@@ -62,41 +63,29 @@ function done(words: Exclude<JobsWords, Of<'zones'>>, doing: Doing): Promise<num
 }
 
 /** How many jobs each zone has. */
-async function zones(far: Fleet, { json }: JobsWords, { stdout }: CommandContext): Promise<number> {
+async function zones(far: Fleet, { json }: JobsWords, context: CommandContext): Promise<number> {
   const all = []
   for (const { kind, zone } of await far.queues()) {
     if (kind === 'runs') continue // of a definition
     const jobs = far.jobs(zone)
     all.push({ zone, isPaused: await jobs.isPaused(), ...(await jobs.counts()) })
   }
-  if (json) for (const each of all) stdout.write(`${JSON.stringify(each)}\n`)
-  else {
-    const rows = all.map(({ zone, isPaused, waiting, running, scheduled, dead, ended }) => [
+  return writeRows(context, json, all, {
+    head: ['ZONE', 'STATE', 'WAITING', 'RUNNING', 'SCHEDULED', 'DEAD', 'ENDED'],
+    cells: ({ zone, isPaused, waiting, running, scheduled, dead, ended }) => [
       zone,
       isPaused ? 'paused' : '-',
       ...[waiting, running, scheduled, dead, ended].map(String),
-    ])
-    writeTable(stdout, ['ZONE', 'STATE', 'WAITING', 'RUNNING', 'SCHEDULED', 'DEAD', 'ENDED'], rows)
-  }
-  return ExitCode.ok
+    ],
+  })
 }
 
-/** Page by page, so that the first ones are there at once. */
-async function list({ state, jobsMax, json }: Of<'list'>, { jobs, context, signal }: Doing): Promise<number> {
-  const { stdout } = context
-  const found: ListedJob[] = []
-  let count = 0
-  let after: string | undefined
-  do {
-    const page = await jobs.list({ state, after, jobsMax: Math.min(PAGE_ITEMS_MAX, jobsMax - count), signal })
-    count += page.jobs.length
-    if (json) for (const job of page.jobs) stdout.write(`${jsonOf(job)}\n`)
-    else found.push(...page.jobs)
-    after = page.next
-  } while (after !== undefined && count < jobsMax)
-  if (!json) writeTable(stdout, ['KEY', 'STATE', 'FUNCTION', 'FAILED', 'DUE', 'ERROR'], found.map(cells))
-  if (after !== undefined) context.stderr.write(`corespun: there are more; --limit is ${jobsMax}\n`)
-  return ExitCode.ok
+function list(words: Of<'list'>, { jobs, context, signal }: Doing): Promise<number> {
+  const head = ['KEY', 'STATE', 'FUNCTION', 'FAILED', 'DUE', 'ERROR']
+  return listPages(context, words, { head, cells, json: jsonOf }, async (after, jobsMax) => {
+    const page = await jobs.list({ state: words.state, after, jobsMax, signal })
+    return [page.jobs, page.next]
+  })
 }
 
 async function show({ zone, key, json }: Of<'show'>, { jobs, context }: Doing): Promise<number> {
@@ -110,9 +99,7 @@ async function show({ zone, key, json }: Of<'show'>, { jobs, context }: Doing): 
 async function retry({ keys, all, zone }: Of<'retry'>, { jobs, context, signal }: Doing): Promise<number> {
   if (all) return counted(context, await jobs.againAll({ signal }), 'job', 'run anew')
   const problem = `not a dead job of the zone ${quoted(zone)}`
-  const { count, code } = await each(context, keys, problem, (key) => jobs.again(key))
-  counted(context, count, 'job', 'run anew')
-  return code
+  return each(context, keys, { noun: 'job', what: 'run anew', problem }, (key) => jobs.again(key))
 }
 
 async function forget({ keys, state, zone }: Of<'forget'>, doing: Doing): Promise<number> {
@@ -120,9 +107,7 @@ async function forget({ keys, state, zone }: Of<'forget'>, doing: Doing): Promis
   if (state !== undefined)
     return counted(context, await jobs.forgetAll(state, { signal }), 'job', 'forgotten')
   const problem = `not a job of the zone ${quoted(zone)} that has ended`
-  const { count, code } = await each(context, keys, problem, (key) => jobs.forget(key))
-  counted(context, count, 'job', 'forgotten')
-  return code
+  return each(context, keys, { noun: 'job', what: 'forgotten', problem }, (key) => jobs.forget(key))
 }
 
 async function pause({ verb, zone }: Of<'pause' | 'resume'>, { jobs, context }: Doing): Promise<number> {
@@ -137,12 +122,5 @@ function cells({ key, status, name, failures, dueAt, errors }: ListedJob): strin
   return [oneLine(key), status, name ?? '-', String(failures), dueAt?.toISOString() ?? '-', error]
 }
 
-/** What JSON cannot write is described. */
-function jsonOf(job: JobInfo): string {
-  const errors = job.errors.map(errorForJson)
-  try {
-    return JSON.stringify({ ...job, errors })
-  } catch {
-    return JSON.stringify({ ...job, errors, progress: inspect(job.progress) })
-  }
-}
+const jsonOf = (job: JobInfo): string =>
+  jsonWith({ ...job, errors: job.errors.map(errorForJson) }, 'progress', job.progress)

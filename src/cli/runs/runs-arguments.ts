@@ -6,14 +6,19 @@
 import type { ParseArgsConfig } from 'node:util'
 import { messageOf } from '../../base/index.ts'
 import type { RunStatus } from '../../durable/index.ts'
-import { HELP, usage, wholeNumber, wordsOf } from '../arguments.ts'
-import { type Connection, withoutCredentials } from '../fleet/connection.ts'
-import { LIMIT_DEFAULT, LIMIT_MAX, engineFlags, engineOf, oneOf, quoted } from '../fleet/engine.ts'
+import { HELP, usage, wordsOf } from '../arguments.ts'
+import type { Connection } from '../fleet/connection.ts'
+import { chosenOf, engineFlags, engineWords, quoted } from '../fleet/engine.ts'
 
 /** What is done. */
 export type RunsWords = { readonly connection: Connection; readonly json: boolean } & (
   | { readonly verb: 'names' }
-  | { readonly verb: 'list'; readonly name: string; readonly state?: RunStatus; readonly runsMax: number }
+  | {
+      readonly verb: 'list'
+      readonly name: string
+      readonly state: RunStatus | undefined
+      readonly itemsMax: number
+    }
   | { readonly verb: 'show'; readonly name: string; readonly key: string }
   | {
       readonly verb: 'signal'
@@ -23,16 +28,12 @@ export type RunsWords = { readonly connection: Connection; readonly json: boolea
       readonly value: unknown
     }
   | {
-      readonly verb: 'cancel'
+      readonly verb: 'cancel' | 'forget' | 'retry'
       readonly name: string
       readonly keys: readonly string[]
+      /** Of `cancel`. */
       readonly now: boolean
-    }
-  | { readonly verb: 'forget'; readonly name: string; readonly keys: readonly string[] }
-  | {
-      readonly verb: 'retry'
-      readonly name: string
-      readonly keys: readonly string[]
+      /** Of `retry`. */
       readonly from: string | undefined
     }
   | {
@@ -46,6 +47,7 @@ export type RunsWords = { readonly connection: Connection; readonly json: boolea
 
 const STATES = ['running', 'waiting', 'diverged', 'cancelling', 'done', 'failed', 'cancelled'] as const
 const VERBS = ['list', 'show', 'signal', 'cancel', 'retry', 'fork', 'forget'] as const
+const COMMAND = ['runs', VERBS, 'the definition of durable()', 'name'] as const
 type Verb = (typeof VERBS)[number]
 
 const flags = {
@@ -62,17 +64,9 @@ const flags = {
 export function readRunsArguments(words: readonly string[]): RunsWords | typeof HELP {
   const { values, positionals } = wordsOf(words, flags)
   if (values.help === true) return HELP
-  const [engine, verb, name, ...rest] = positionals
-  const connection = engineOf(engine, values)
-  const { json = false } = values
-  if (verb === undefined) return Object.freeze({ connection, json, verb: 'names' })
-  if (!VERBS.includes(verb as Verb))
-    throw usage(`runs takes ${VERBS.join(', ')} or no word, not ${quoted(verb)}`)
-  if (name === undefined)
-    throw usage(
-      `name the definition of durable(): corespun runs ${withoutCredentials(engine)} ${verb} <name>`,
-    )
-  return Object.freeze({ connection, json, ...verbOf(verb as Verb, name, rest, values) })
+  const { common, verb, name, rest } = engineWords(positionals, values, COMMAND)
+  if (verb === undefined) return Object.freeze({ ...common, verb: 'names' })
+  return Object.freeze({ ...common, ...verbOf(verb, name, rest, values) })
 }
 
 type Values = { readonly [Name in 'from' | 'as' | 'state' | 'limit']?: string } & { readonly now?: boolean }
@@ -85,14 +79,10 @@ function verbOf(verb: Verb, name: string, rest: readonly string[], values: Value
   const { from, as, now = false } = values
   if (verb === 'list') {
     if (key !== undefined) throw usage(`list takes a name; unexpected ${quoted(key)}`)
-    const state = oneOf('--state', values.state, STATES)
-    const runsMax = wholeNumber('--limit', values.limit, LIMIT_DEFAULT, LIMIT_MAX)
-    return { verb, name, runsMax, ...(state && { state }) }
+    return { verb, name, ...chosenOf(values, STATES) }
   }
   if (key === undefined) throw usage(`name the key of the run: corespun runs <engine> ${verb} ${name} <key>`)
-  if (verb === 'cancel') return { verb, name, keys: rest, now }
-  if (verb === 'forget') return { verb, name, keys: rest }
-  if (verb === 'retry') return { verb, name, keys: rest, from }
+  if (verb === 'cancel' || verb === 'forget' || verb === 'retry') return { verb, name, keys: rest, now, from }
   const extra = verb === 'signal' ? more[0] : signal
   if (extra !== undefined)
     throw usage(

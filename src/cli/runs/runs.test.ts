@@ -1,14 +1,14 @@
 /**
  * `corespun runs`: its words, and each verb on an engine in memory.
  *
- * test/cli/runs.test.mjs has the command as a process, on a file.
+ * test/cli/jobs.test.mjs has the command as a process, on a file.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { until } from '../../base/wait.test.support.ts'
 import { type Runs, durable, runs as open, pause, signal, step } from '../../durable/index.ts'
 import { connect } from '../../fleet/index.ts'
-import type { CommandContext, StopSignal } from '../run/run.ts'
+import { type Command, areRefused, commandOn, memoryOf, signalsEnd } from '../fleet/engine.test.support.ts'
 import { type RunsWords, readRunsArguments } from './runs-arguments.ts'
 import { runs } from './runs.ts'
 
@@ -24,27 +24,13 @@ const bill = durable('bill', function* (cents: number) {
   return cents === 2 ? 2n : { paid, isApproved }
 })
 type Work = Runs<readonly [typeof bill]>
-type Command = (...words: string[]) => Promise<[code: number, out: string, err: string]>
 
 /** Runs, and a way to run the command on them. */
 async function withRuns(name: string, body: (run: Command, work: Work) => Promise<void>): Promise<void> {
   const fleet = await connect(`memory:${name}`)
   const work: Work = await open(fleet, { definitions: [bill], leaseMs: 200 })
-  const run: Command = async (...words) => {
-    const texts = { out: '', err: '' }
-    const context = {
-      stdout: { write: (text: string) => (texts.out += text) },
-      stderr: { write: (text: string) => (texts.err += text) },
-      onSignal: () => () => {},
-    } as unknown as CommandContext
-    const asked = readRunsArguments(['sqlite:x', ...words])
-    assert.notEqual(asked, 'help')
-    const connection = { servers: `memory:${name}`, options: {} }
-    const code = await runs({ ...(asked as RunsWords), connection }, context)
-    return [code, texts.out, texts.err]
-  }
   try {
-    await body(run, work)
+    await body(commandOn(name, readRunsArguments, runs), work)
   } finally {
     await work.close()
     await fleet.close()
@@ -135,24 +121,13 @@ test('runs are signalled, run again, copied, cancelled and forgotten', () =>
     assert.equal((await run('retry', 'bill', 'one'))[0], 1)
   }))
 
-for (const [name, code] of [
-  ['SIGINT', 130],
-  ['SIGTERM', 143],
-] as const)
-  test(`${name} ends a list`, () =>
-    withRuns('cli runs ended', async (_, work) => {
-      await (await work.start('bill', 5, { key: 'five' })).result()
-      const context = {
-        stdout: { write: () => assert.fail('it was printed') },
-        onSignal: (listener: (signal: StopSignal) => void) => {
-          listener(name)
-          return () => {}
-        },
-      } as unknown as CommandContext
-      const connection = { servers: 'memory:cli runs ended', options: {} }
-      const words = { connection, json: false, verb: 'list', name: 'bill', runsMax: 5 } as const
-      assert.equal(await runs(words, context), code)
-    }))
+test('a signal ends a list', () =>
+  withRuns('cli runs ended', async (_, work) => {
+    await (await work.start('bill', 5, { key: 'five' })).result()
+    const connection = memoryOf('cli runs ended')
+    const of = { verb: 'list', name: 'bill', itemsMax: 5, state: undefined } as const
+    await signalsEnd({ connection, json: false, ...of }, runs)
+  }))
 
 test('words are read, and wrong ones are named', () => {
   assert.equal(readRunsArguments(['--help']), 'help')
@@ -162,7 +137,7 @@ test('words are read, and wrong ones are named', () => {
   assert.equal(connection.servers, 'nats://a')
   const of = { json: false, verb: 'signal', name: 'bill', key: 'k', signal: 'approved', value: { by: 'Ann' } }
   assert.deepEqual(words, of)
-  for (const [line, problem] of [
+  areRefused(readRunsArguments, [
     ['', /name the engine/],
     ['memory:x list z', /the engine is sqlite:…/],
     ['sqlite:a drop z', /takes list, show, .* not "drop"/],
@@ -176,6 +151,5 @@ test('words are read, and wrong ones are named', () => {
     ['sqlite:a signal z a s {', /the value of a signal is JSON, .* not "{": /],
     ['sqlite:a fork z a', /fork needs --from/],
     ['sqlite:a cancel z a --nwo', /did you mean --now/],
-  ] as const)
-    assert.throws(() => readRunsArguments(line.split(' ').filter(Boolean)), problem, line)
+  ])
 })

@@ -10,14 +10,15 @@ import type { Durable, Run, RunInfo, RunState, Runs } from '../../durable/index.
 import type { Fleet } from '../../fleet/index.ts'
 import { ExitCode } from '../errors.ts'
 import {
-  PAGE_ITEMS_MAX,
   REASON_CHARS_MAX,
   connected,
-  counted,
   each,
   errorForJson,
+  jsonWith,
+  listPages,
   missed,
   quoted,
+  writeRows,
   writeTable,
 } from '../fleet/engine.ts'
 import type { CommandContext } from '../run/run.ts'
@@ -52,9 +53,7 @@ export async function runs(words: RunsWords, context: CommandContext): Promise<n
     try {
       return await done(words, { work, context, signal })
     } catch (error) {
-      const { code, message } = Object(error) as Partial<Error & { code: unknown }>
-      if (!REFUSED.has(code)) throw error
-      return missed(context, oneLine(String(message)))
+      return missed(context, refusalOf(error))
     } finally {
       await work.close()
     }
@@ -70,6 +69,13 @@ const REFUSED: ReadonlySet<unknown> = new Set([
   'RUN_ARGUMENT',
   'RUN_TOO_LARGE',
 ])
+
+/** @throws Every other error. */
+function refusalOf(error: unknown): string {
+  const { code, message } = Object(error) as Partial<Error & { code: unknown }>
+  if (!REFUSED.has(code)) throw error
+  return oneLine(String(message))
+}
 
 async function done(words: Exclude<RunsWords, Of<'names'>>, doing: Doing): Promise<number> {
   const { work, context } = doing
@@ -90,85 +96,52 @@ async function done(words: Exclude<RunsWords, Of<'names'>>, doing: Doing): Promi
       context.stdout.write(`${copy.key}\n`)
       return ExitCode.ok
     }
-    case 'cancel':
-      return many(words, context, 'cancelled', `not a run of ${quoted(name)} that can be cancelled`, (key) =>
-        run(key).cancel({ now: words.now }),
-      )
-    case 'forget':
-      return many(words, context, 'forgotten', `not a run of ${quoted(name)} that has ended`, (key) =>
-        run(key).forget(),
-      )
-    case 'retry': {
-      const { from } = words
-      return many(words, context, 'run anew', '', async (key) => {
-        await run(key).again(from === undefined ? {} : { from })
-        return true
-      })
-    }
+    default:
+      return many(words, doing)
   }
 }
 
+type Many = Of<'cancel' | 'forget' | 'retry'>
+/** What is done to a run; what was done, and what a run is not that it is not done to. */
+const ACTS: Readonly<
+  Record<Many['verb'], readonly [(run: Run, words: Many) => Promise<unknown>, what: string, state: string]>
+> = {
+  cancel: [(run, { now }) => run.cancel({ now }), 'cancelled', 'can be cancelled'],
+  forget: [(run) => run.forget(), 'forgotten', 'has ended'],
+  retry: [(run, { from }) => run.again(from === undefined ? {} : { from }), 'run anew', 'has ended'],
+}
+
 /** A key that is refused does not keep the others from being done. */
-async function many(
-  { keys }: { readonly keys: readonly string[] },
-  context: CommandContext,
-  what: string,
-  problem: string,
-  work: (key: string) => Promise<boolean>,
-): Promise<number> {
-  let refusals = 0
-  const { count, code } = await each(context, keys, problem, async (key) => {
+function many(words: Many, { work, context }: Doing): Promise<number> {
+  const [act, what, state] = ACTS[words.verb]
+  const problem = `not a run of ${quoted(words.name)} that ${state}`
+  return each(context, words.keys, { noun: 'run', what, problem }, async (key) => {
     try {
-      return await work(key)
+      return (await act(work.get(words.name, key), words)) !== false
     } catch (error) {
-      const { code: of, message } = Object(error) as Partial<Error & { code: unknown }>
-      if (!REFUSED.has(of)) throw error
-      missed(context, oneLine(String(message)))
-      refusals++
-      return true
+      return refusalOf(error)
     }
   })
-  counted(context, count - refusals, 'run', what)
-  return refusals > 0 ? ExitCode.itemsFailed : code
 }
 
 /** How many runs each definition has that have not ended. */
-async function names(far: Fleet, { json }: RunsWords, { stdout }: CommandContext): Promise<number> {
+async function names(far: Fleet, { json }: RunsWords, context: CommandContext): Promise<number> {
   const all = []
   for (const { kind, zone: name, waiting, taken, waitedMs } of await far.queues())
     if (kind === 'runs') all.push({ name, waiting, taken, waitedMs })
-  if (json) for (const one of all) stdout.write(`${JSON.stringify(one)}\n`)
-  else
-    writeTable(
-      stdout,
-      ['NAME', 'WAITING', 'TAKEN'],
-      all.map(({ name, waiting, taken }) => [name, String(waiting), String(taken)]),
-    )
-  return ExitCode.ok
+  return writeRows(context, json, all, {
+    head: ['NAME', 'WAITING', 'TAKEN'],
+    cells: ({ name, waiting, taken }) => [name, String(waiting), String(taken)],
+  })
 }
 
-/** Page by page, so that the first ones are there at once. */
-async function list(words: Of<'list'>, { work, context, signal }: Doing): Promise<number> {
-  const { name, state, runsMax, json } = words
-  const { stdout } = context
-  const found: RunInfo[] = []
-  let count = 0
-  let after: string | undefined
-  let isMore = false
-  do {
+function list(words: Of<'list'>, { work, context, signal }: Doing): Promise<number> {
+  const { name, state } = words
+  return listPages(context, words, { head: ['KEY', 'STATE', 'STARTED', 'ENDED'], cells }, async (after) => {
     signal.throwIfAborted()
-    const page = await work.list(name, { itemsMax: PAGE_ITEMS_MAX, ...(after !== undefined && { after }) })
-    const fits = page.items.filter(({ status }) => state === undefined || status === state)
-    const items = fits.slice(0, runsMax - count)
-    count += items.length
-    if (json) for (const item of items) stdout.write(`${JSON.stringify(item)}\n`)
-    else found.push(...items)
-    after = page.next
-    isMore = count === runsMax && (after !== undefined || items.length < fits.length)
-  } while (after !== undefined && count < runsMax)
-  if (!json) writeTable(stdout, ['KEY', 'STATE', 'STARTED', 'ENDED'], found.map(cells))
-  if (isMore) context.stderr.write(`corespun: there are more; --limit is ${runsMax}\n`)
-  return ExitCode.ok
+    const { items, next } = await work.list(name, { itemsMax: 1000, ...(after !== undefined && { after }) })
+    return [items.filter(({ status }) => state === undefined || status === state), next]
+  })
 }
 
 const cells = ({ key, status, startedAt, endedAt }: RunInfo): string[] => [
@@ -201,16 +174,10 @@ async function show({ name, json }: Of<'show'>, run: Run, { stdout }: CommandCon
   return ExitCode.ok
 }
 
-/** What JSON cannot write is described. */
 function jsonOf(state: RunState, value: unknown): string {
   const errorIn = <With extends { readonly error: unknown }>(of: With) => ({
     ...of,
     error: of.error === undefined ? undefined : errorForJson(of.error),
   })
-  const all = { ...errorIn(state), steps: state.steps.map(errorIn) }
-  try {
-    return JSON.stringify({ ...all, value })
-  } catch {
-    return JSON.stringify({ ...all, value: inspect(value) })
-  }
+  return jsonWith({ ...errorIn(state), steps: state.steps.map(errorIn) }, 'value', value)
 }
