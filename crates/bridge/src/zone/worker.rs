@@ -403,7 +403,26 @@ impl Worker {
         // Changed under the lock only, which is held.
         let busy = self.slot.busy.load(Ordering::Relaxed);
         self.slot.busy.store(busy - 1, Ordering::Relaxed);
-        drop(held);
+        // SAFETY: this worker held it as running; taking it out of `running` makes this the only code to end
+        // it.
+        let fill = || unsafe {
+            task.body(|body| {
+                fill(body);
+                (body.status, body.waited)
+            })
+        };
+        // Counts are under the lock as well, which is taken once.
+        let (status, slow) = if functions::is_counting() {
+            let (status, waited) = fill();
+            let left = if status == Status::Done { Left::Done } else { Left::Failed };
+            let times = functions::Ticks { waited, ran };
+            let slow = held.functions.ended(function, times, left, self.cpu_clock);
+            drop(held);
+            (status, slow.map(|slow| (times, slow)))
+        } else {
+            drop(held);
+            (fill().0, None)
+        };
         self.passed -= usize::from(passes);
         self.floor.set(None);
         if busy == 1 {
@@ -414,26 +433,13 @@ impl Worker {
                 self.zone.ended_alone(&self.slot);
             }
         }
-        // SAFETY: this worker held it as running; taking it out of `running` makes this the only code to end
-        // it.
-        let (status, waited) = unsafe {
-            task.body(|body| {
-                fill(body);
-                (body.status, body.waited)
-            })
-        };
         // Relaxed: counts.
         self.slot.ended.fetch_add(1, Ordering::Relaxed);
         if status != Status::Done {
             self.slot.failed.fetch_add(1, Ordering::Relaxed);
         }
-        if functions::is_counting() {
-            let left = if status == Status::Done { Left::Done } else { Left::Failed };
-            let times = functions::Ticks { waited, ran };
-            let found = lock(&self.slot.held).functions.ended(function, times, left, self.cpu_clock);
-            if let Some(slow) = found {
-                self.report(task, function, times, slow);
-            }
+        if let Some((times, slow)) = slow {
+            self.report(task, function, times, slow);
         }
         // Relaxed: a hint. Of what waits this worker takes one, and others may be needed for the rest.
         if searches && self.zone.waiting.load(Ordering::Relaxed) == 0 {
