@@ -11,11 +11,9 @@ use crate::{
 /// How often a lingering connection is checked, ms, and the bytes that must arrive between two checks.
 pub(super) const LINGER_CHECK_MS: u64 = 2_000;
 const LINGER_CHECK_BYTES: u64 = 1_000;
-/// Time for a partial head when the server stops, ms.
+/// Time for a partial head when the server stops, ms; and for the first bytes of a connection, from its
+/// beginning: the client of one that has just begun has sent them, or is about to.
 const STOP_HEAD_MS: u64 = 1_000;
-/// Time for the first bytes of a connection when the server stops, from its beginning, ms: the client of one
-/// that has just begun has sent them, or is about to.
-const STOP_UNUSED_MS: u64 = 500;
 /// Checks per `body_ms` of what the kernel holds for a client that reads.
 const READER_CHECKS: u64 = 4;
 const NO_DEADLINE: u64 = 0;
@@ -84,7 +82,7 @@ impl Connections {
         } else if session.machine.is_discarding() {
             self.now_ms + self.limits.body_ms
         } else if self.is_stopping && session.machine.is_unused() {
-            session.accepted_ms + STOP_UNUSED_MS
+            session.accepted_ms + STOP_HEAD_MS
         } else if let Some(frames) = session.machine.frames() {
             frames.deadline()
         } else if session.is_beginning {
@@ -159,7 +157,7 @@ impl Connections {
 
     /// Whether the first request of a connection is awaited although the server stops.
     pub(super) const fn awaits_first(&self, session: &Session) -> bool {
-        session.machine.is_unused() && self.now_ms < session.accepted_ms + STOP_UNUSED_MS
+        session.machine.is_unused() && self.now_ms < session.accepted_ms + STOP_HEAD_MS
     }
 
     pub(crate) fn time_out(&mut self, slot: u32) {
