@@ -93,6 +93,7 @@ const ACT = new Set([
   'storeMake',
   'syncMake',
   'storeAdvance',
+  'storeSeededAt',
   'signalMake',
   'linkOpen',
   'linkBegin',

@@ -101,7 +101,14 @@ export interface Binding {
   // store.rs
   storeSetLarge(value: Uint8Array): void
   storeStepLarge(value: Uint8Array): void
-  storeMake(id: string, settings: string, limits: Uint8Array, evicts: boolean, file: string): number
+  storeMake(
+    id: string,
+    settings: string,
+    limits: Uint8Array,
+    evicts: boolean,
+    file: string,
+    isSeeded: boolean,
+  ): number
   storeNumber(id: string): number
   storeId(number: number): string | undefined
   storeSettings(number: number): string | undefined
@@ -121,6 +128,7 @@ export interface Binding {
   storeBegin(handle: number, ticket: number): number
   storeEnd(handle: number, ticket: number, succeeded: boolean): void
   storeAdvance(ms: number): void
+  storeSeededAt(ms: number): void
   storeFlush(handle: number, ticket: number): number
   storeFileStage(handle: number): number
   storeFileProblem(handle: number): string | undefined

@@ -3,7 +3,7 @@
  *
  * A store travels to another thread as its number; a thread has one object per store.
  */
-import { checkSame } from '../base/index.ts'
+import { checkSame, effects } from '../base/index.ts'
 import { thisScratch } from '../bridge/index.ts'
 import { native } from '../native/index.ts'
 import { register, registerHandle } from '../transport/internal.ts'
@@ -112,7 +112,8 @@ function make(call: string, id: string, settings: StoreSettings): number {
   const { entriesMax, bytesMax, valueBytesMax, ttlMs, eviction, file = '', unflushedBytesMax } = settings
   const limits = Float64Array.of(entriesMax, bytesMax, valueBytesMax, ttlMs, unflushedBytesMax)
   const text = JSON.stringify({ ...settings, entriesMax: finite(entriesMax), bytesMax: finite(bytesMax) })
-  return native.storeMake(id, text, new Uint8Array(limits.buffer), eviction === 'lru', file)
+  const isSeeded = effects.seeded?.() !== undefined
+  return native.storeMake(id, text, new Uint8Array(limits.buffer), eviction === 'lru', file, isSeeded)
 }
 
 /** JSON has no Infinity. */

@@ -9,6 +9,7 @@ import { test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { durable, pause, runs, step as runStep } from '../durable/index.ts'
 import { Schedule, all, fork, sleep as fiberSleep } from '../fiber/index.ts'
+import { store } from '../store/index.ts'
 import { Lock } from '../sync/index.ts'
 import { type CheckError, type Model, type World, check, exactlyOnce, linearizable } from './index.ts'
 
@@ -479,6 +480,47 @@ test('effects are exactly those that are expected', () => {
     code: 'CHECK_HISTORY',
     message: /a: 2 times\n {2}b: 0 times\n {2}c: not expected/,
   })
+})
+
+test('a check in a run of another one is refused with its line, before any wait', async () => {
+  const nested = await failing({ seeds: 1 }, () => check({ seeds: 1 }, () => {}))
+  const { code, facts, message } = nested.cause as CheckError<'CHECK_NESTED'>
+  assert.deepEqual([nested.code, code], ['CHECK_FAILED', 'CHECK_NESTED'])
+  assert.match(facts.where, /check\.test\.[jt]s:\d+$/)
+  assert.ok(
+    message.includes(`check() at ${facts.where} was called in a run of another check(); call it before`),
+  )
+  const play = (): unknown => check({ seeds: 1 }, ({ step }) => step())
+  await Promise.all([play(), play()])
+})
+
+test('times to live of stores pass with the time of the run', async () => {
+  const outside = store.create<number>('outside', { ttlMs: 3_600_000 })
+  outside.set('a', 1)
+  for (const mock of [true, false])
+    await check({ seeds: 20, stall: 0, mock }, async ({ sleep, store: made }) => {
+      const own = store.create<number>('own', { ttlMs: 1000 })
+      const other = made<number>({ file: 'other.db', ttlMs: 60_000 })
+      try {
+        own.set('default', 1)
+        own.set('short', 1, { ttlMs: 10 })
+        other.set('long', 1)
+        await sleep(9)
+        assert.ok(own.has('short'))
+        await sleep(1)
+        assert.deepEqual([own.get('short'), own.get('default')], [undefined, 1])
+        await sleep(989)
+        assert.equal(own.get('default'), 1)
+        await sleep(1)
+        assert.deepEqual([own.get('default'), other.get('long')], [undefined, 1])
+        await sleep(5_184_000_000)
+        assert.deepEqual([own.size, other.get('long'), outside.get('a')], [0, undefined, 1])
+        assert.equal(await own.getOrCompute('default', () => 2), 2)
+      } finally {
+        own.close()
+      }
+    })
+  outside.close()
 })
 
 test('options are checked, and a world is of its run alone', async () => {

@@ -41,8 +41,9 @@ let last: Promise<unknown> = Promise.resolve()
  * @param body Everything that a run needs is made in it. It fails when it throws, or a task does that nobody
  *   joins, or nobody handles a rejection; tasks that have not ended when it returns are ended.
  * @throws {CheckError} `CHECK_FAILED`, `CHECK_DEADLOCK`, `CHECK_LIVELOCK`, `CHECK_REAL`,
- *   `CHECK_LEAK`, `CHECK_NOT_REPEATED`, each with the seed and its story; `CHECK_ARGUMENT`, also for
- *   values of CORESPUN_SEED, CORESPUN_SEEDS and CORESPUN_SEEDS_PART that they cannot have.
+ *   `CHECK_LEAK`, `CHECK_NOT_REPEATED`, each with the seed and its story; `CHECK_NESTED` in a run of another
+ *   check; `CHECK_ARGUMENT`, also for values of CORESPUN_SEED, CORESPUN_SEEDS and CORESPUN_SEEDS_PART that
+ *   they cannot have.
  *
  * @example
  * ```ts
@@ -66,6 +67,8 @@ let last: Promise<unknown> = Promise.resolve()
 export async function check(options: CheckOptions, body: (world: World) => unknown): Promise<Checked> {
   const settings = checkOptions(options)
   const where = callerIn(new Error('here'))
+  if (current.getStore()?.play.isOver === false)
+    throw new CheckError('CHECK_NESTED', { where: where.filter(Boolean).join(':') })
   const mine = last.then(() => new Search(settings, body, commandOf(where)).run())
   last = mine.catch(() => {})
   return reported(where, mine)

@@ -49,6 +49,8 @@ export interface CheckCodes {
   CHECK_HISTORY: { readonly reason: string; readonly history: string }
   /** The task was killed by `kill()`. */
   CHECK_KILLED: { readonly task: string }
+  /** `check()` was called in a run of another one, which would wait for it without an end. */
+  CHECK_NESTED: { readonly where: string }
   /** A function of a world was called outside of its run. */
   CHECK_OUTSIDE: { readonly call: string }
 }
@@ -67,6 +69,9 @@ const SENTENCES: Sentences<CheckCodes> = {
   CHECK_NOT_REPEATED: (facts) => found(facts),
   CHECK_HISTORY: ({ reason, history }) => `${reason}\n${history}`,
   CHECK_KILLED: ({ task }) => `the task ${task} was killed`,
+  CHECK_NESTED: ({ where }) =>
+    `check() at ${where || 'an unknown line'} was called in a run of another check(); call it before or ` +
+    'behind that one, or use the world of that run: spawn() starts further tasks',
   CHECK_OUTSIDE: ({ call }) =>
     `${call} outside of its check(); call it in the callback, and in what that calls`,
 }

@@ -2,7 +2,8 @@
  * Histories of operations, and whether they follow from a model.
  *
  * Linearizability by the search of Wing and Gong with Lowe's pruning ("Testing for linearizability", 2017):
- * a set of operations that are done, with the state that they have led to, is tried once.
+ * a set of operations that are done, with the state that they have led to, is tried once, as long as it is
+ * remembered. Its stack is a list, so a history may have as many operations as memory holds.
  */
 import { inspect } from 'node:util'
 import { CheckError } from './errors.ts'
@@ -72,7 +73,9 @@ export class History<Input = unknown, Output = unknown> {
 
 /**
  * Checks that operations have an order in which each returns what the model does, and in which none precedes
- * one that had returned before it was called.
+ * one that had returned before it was called. The time grows with the operations, and, in the worst case,
+ * exponentially with how many of them overlap. What was tried takes 64 MiB at most; the oldest is forgotten,
+ * and may be tried again.
  * @throws {CheckError} `CHECK_HISTORY`.
  *
  * @example
@@ -153,32 +156,112 @@ export function exactlyOnce(effects: readonly string[], keys: Iterable<string>):
   throw new CheckError('CHECK_HISTORY', { reason: 'effects have not happened exactly once', history })
 }
 
+/** An operation that is chosen, of those that can be next, and the states behind it that are left to try. */
+interface Choice<State> {
+  readonly state: State
+  readonly candidates: readonly number[]
+  at: number
+  behind: Iterator<State>
+}
+
 function search<State, Input, Output>(
   all: readonly Operation<Input, Output>[],
   model: Model<State, Input, Output>,
 ): boolean {
   const keyOf = model.key ?? ((state: State): string => JSON.stringify(state) ?? 'undefined')
-  const isDone = all.map(() => false)
-  const seen = new Set<string>()
-  const left = (): boolean => all.every(({ returnedAt }, at) => isDone[at] || returnedAt === Infinity)
-  const go = (state: State): boolean => {
-    if (left()) return true
-    const key = `${isDone.map(Number).join('')} ${keyOf(state)}`
-    if (seen.has(key)) return false
-    seen.add(key)
-    // Only one that was called before the first return of those that are left can be next.
-    let firstReturn = Infinity
-    for (const [at, { returnedAt }] of all.entries())
-      if (!isDone[at]) firstReturn = Math.min(firstReturn, returnedAt)
-    for (const [at, { calledAt, input, output }] of all.entries()) {
-      if (isDone[at] || calledAt > firstReturn) continue
-      isDone[at] = true
-      for (const next of model.next(state, input, output)) if (go(next)) return true
-      isDone[at] = false
-    }
+  const left = new Left(all)
+  const tried = new Tried()
+  const choices: Choice<State>[] = []
+  /** Whether none is left that has returned. */
+  const enter = (state: State): boolean => {
+    const { candidates, end } = left.next()
+    if (candidates === undefined) return true
+    if (tried.add(`${end} ${candidates.join()} ${keyOf(state)}`))
+      choices.push({ state, candidates, at: -1, behind: [][Symbol.iterator]() })
     return false
   }
-  return go(model.initial)
+  if (enter(model.initial)) return true
+  for (let choice = choices.at(-1); choice !== undefined; choice = choices.at(-1)) {
+    const { state, candidates } = choice
+    const next = choice.behind.next()
+    if (next.done !== true) {
+      if (enter(next.value)) return true
+      continue
+    }
+    if (choice.at >= 0) left.putBack(candidates[choice.at])
+    const index = candidates[++choice.at]
+    if (index === undefined) {
+      choices.pop()
+      continue
+    }
+    left.take(index)
+    choice.behind = model.next(state, all[index].input, all[index].output)[Symbol.iterator]()
+  }
+  return false
+}
+
+/** The operations that are not done: a list by numbers, so that a look at it passes over none that is. */
+class Left {
+  readonly #all: readonly Operation[]
+  /** Of each operation; the last number is the head and the end of the list. */
+  readonly #after: Int32Array
+  readonly #before: Int32Array
+
+  constructor(all: readonly Operation[]) {
+    const size = all.length + 1
+    this.#all = all
+    this.#after = Int32Array.from({ length: size }, (_, index) => (index + 1) % size)
+    this.#before = Int32Array.from({ length: size }, (_, index) => (index + size - 1) % size)
+  }
+
+  /**
+   * Those that were called before the first return of all that are left: only one of them can be next. None
+   * from `end` on is done, so both together are the set. Without `candidates` none is left that has returned.
+   */
+  next(): { readonly candidates: readonly number[] | undefined; readonly end: number } {
+    const candidates: number[] = []
+    let firstReturn = Infinity
+    let end = this.#after[this.#all.length]
+    for (; end < this.#all.length && this.#all[end].calledAt <= firstReturn; end = this.#after[end]) {
+      candidates.push(end)
+      firstReturn = Math.min(firstReturn, this.#all[end].returnedAt)
+    }
+    return { candidates: firstReturn === Infinity ? undefined : candidates, end }
+  }
+
+  take(index: number): void {
+    this.#after[this.#before[index]] = this.#after[index]
+    this.#before[this.#after[index]] = this.#before[index]
+  }
+
+  /** The one that was taken last of those that are taken. */
+  putBack(index: number): void {
+    this.#after[this.#before[index]] = index
+    this.#before[this.#after[index]] = index
+  }
+}
+
+/** Of each of two sets of what was tried. */
+const TRIED_CHARS_MAX = 2 ** 24
+
+/** What was tried, in two sets: when the new one is full, the old one is forgotten. */
+class Tried {
+  #old = new Set<string>()
+  #new = new Set<string>()
+  #chars = 0
+
+  /** False if it was tried, and is remembered. */
+  add(key: string): boolean {
+    if (this.#new.has(key) || this.#old.has(key)) return false
+    if (this.#chars + key.length > TRIED_CHARS_MAX) {
+      this.#old = this.#new
+      this.#new = new Set()
+      this.#chars = 0
+    }
+    this.#new.add(key)
+    this.#chars += key.length
+    return true
+  }
 }
 
 const ON_A_LINE = { breakLength: Infinity, depth: 3 }

@@ -24,8 +24,9 @@ export interface CheckReport {
   readonly found?: { readonly code: string; readonly seed: number; readonly message: string }
 }
 
-/** Of a message, so that one part of a channel has it. */
+/** Of a message, so that one part of a channel has it; as many of its end, which has the command. */
 const MESSAGE_CHARS_MAX = 16_384
+const MESSAGE_END_CHARS = 4096
 
 /**
  * Those of a range that are of this part.
@@ -70,8 +71,16 @@ export async function reported<Checked extends { readonly seeds: number; readonl
   } catch (error) {
     const { code, facts } = error instanceof CheckError ? error : { code: '', facts: {} }
     const { seed = 0 } = facts as { readonly seed?: number }
-    const message = messageOf(error).slice(0, MESSAGE_CHARS_MAX)
-    send({ ...of, seeds: 0, steps: 0, found: { code, seed, message } })
+    send({ ...of, seeds: 0, steps: 0, found: { code, seed, message: shortened(messageOf(error)) } })
   }
   return checked
+}
+
+/** The beginning and the end of a message that is too long, and how much is left out. */
+function shortened(message: string): string {
+  const count = message.length - MESSAGE_CHARS_MAX
+  if (count <= 0) return message
+  const head = message.slice(0, MESSAGE_CHARS_MAX - MESSAGE_END_CHARS)
+  const left = `... ${count} characters are left out here: run the file alone, with CORESPUN_SEED ...`
+  return `${head}\n${left}\n${message.slice(-MESSAGE_END_CHARS)}`
 }

@@ -12,6 +12,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { type Seeded, generator } from '../base/index.ts'
 import { type FiberDump, dump } from '../fiber/index.ts'
 import { thisBridge } from '../bridge/index.ts'
+import { native } from '../native/index.ts'
 import { CheckError } from './errors.ts'
 import { frameOf } from './frames.ts'
 
@@ -260,6 +261,11 @@ export class Play {
     for (const child of actor.children) this.kill(child)
   }
 
+  #setTime(ms: number): void {
+    this.#nowMs = ms
+    native.storeSeededAt(ms)
+  }
+
   /** Run `body` in the first task to its end. */
   async run(body: () => unknown): Promise<Ending> {
     let ending: Ending | undefined
@@ -267,6 +273,7 @@ export class Play {
       ending ??= how
     }
     const failed = (error: unknown): void => end({ kind: 'failed', error })
+    this.#setTime(0)
     this.ready(this.root, 'begins', () => {
       const begun = current.run(this.root, async () => body())
       begun.then(() => end(this.#left()), failed)
@@ -307,7 +314,7 @@ export class Play {
     const index = this.#choose()
     if (index === CLOCK) {
       const timer = timers.shift()!
-      this.#nowMs = timer.atMs
+      this.#setTime(timer.atMs)
       this.#sinceTime = 0
       this.#trace('clock')
       if (this.#settings.clockStepMs > 0 && this.happens(CLOCK_STEPS)) {

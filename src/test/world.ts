@@ -49,7 +49,7 @@ export interface World {
   /**
    * A new store; it is closed with the run. With `file` it has the entries of that file of the run: when the
    * task dies that has opened it, those of one moment since the last `flush()`. Times to live (`ttlMs`) pass
-   * by the machine's clock.
+   * with the run's time.
    * @throws {StoreError} As `store.create()`.
    */
   store<Value = unknown>(options?: StoreOptions): Store<Value>

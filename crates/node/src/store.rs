@@ -19,7 +19,7 @@ pub const FUNCTIONS: &[(&str, Function)] = exports! {
     store_set_large, store_step_large, store_make, store_number, store_id, store_settings, store_count,
     store_names, store_open, store_drop, store_close, store_clear, store_stats, store_words, store_parts,
     store_keys, store_watch, store_watch_take, store_unwatch, store_begin, store_end, store_advance,
-    store_flush, store_file_stage, store_file_problem,
+    store_seeded_at, store_flush, store_file_stage, store_file_problem,
 };
 
 /// These read and write the words of the scratch buffers.
@@ -48,14 +48,22 @@ fn store_step_large(state: &mut ThreadState, value: &[u8]) -> Result<(), Misuse>
     state.step(Some(value))
 }
 
-/// Its number, or 0 if the name is taken. The limits are doubles. With a path, see `storeFileStage`.
-fn store_make(id: Text, settings: Text, limits: Vec<f64>, evicts: bool, file: String) -> Outcome<u32> {
+/// Its number, or 0 if the name is taken. The limits are doubles. With a path, see `storeFileStage`; with
+/// `is_seeded`, `storeSeededAt`.
+fn store_make(
+    id: Text,
+    settings: Text,
+    limits: Vec<f64>,
+    evicts: bool,
+    file: String,
+    is_seeded: bool,
+) -> Outcome<u32> {
     let limits = <[f64; 5]>::try_from(limits).map_err(|_| wrong("expected five limits"))?;
     let [entries_max, bytes_max, value_bytes_max, ttl_ms, unflushed_bytes_max] =
         limits.map(|limit| if limit.is_finite() { limit as u64 } else { u64::MAX });
     let limits = Limits { entries_max, bytes_max, value_bytes_max, ttl_ms, evicts };
     let file = (!file.is_empty()).then(|| File { path: file.into(), bytes_max: unflushed_bytes_max });
-    Ok(STORES.make(id, settings, limits, file).unwrap_or(0))
+    Ok(STORES.make(id, settings, limits, file, is_seeded).unwrap_or(0))
 }
 
 /// The number of the store with that name, 0 if no store has it.
@@ -163,6 +171,11 @@ fn store_end(state: &mut ThreadState, handle: u32, ticket: u32, succeeded: bool)
 /// Advance the clock of all stores; for tests.
 fn store_advance(ms: u32) {
     named::advance(u64::from(ms));
+}
+
+/// Set the clock of stores that were made in a seeded run of this thread.
+fn store_seeded_at(ms: u64) {
+    named::seeded_at(ms);
 }
 
 /// See `Flush`.

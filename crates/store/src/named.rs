@@ -3,6 +3,7 @@
 //! A thread looks up an object here once and then has a handle. No lock is held while an object is used.
 
 use std::{
+    cell::Cell,
     collections::HashMap,
     hash::Hash,
     path::PathBuf,
@@ -41,6 +42,20 @@ fn wall() -> u64 {
 /// Move the clock of all stores forward; for tests.
 pub fn advance(ms: u64) {
     AHEAD_MS.fetch_add(ms, Ordering::Relaxed);
+}
+
+thread_local! {
+    static SEEDED_MS: Cell<u64> = const { Cell::new(1) };
+}
+
+/// The clock of the stores of a seeded run, which are used in the thread of that run.
+fn seeded() -> u64 {
+    SEEDED_MS.get()
+}
+
+/// Set the clock of the seeded run of this thread.
+pub fn seeded_at(ms: u64) {
+    SEEDED_MS.set(ms.saturating_add(1));
 }
 
 /// Objects by number and, if named, by name. Numbers are not reused.
@@ -98,14 +113,22 @@ pub struct Stores(Mutex<Table<Text, (Arc<Store>, Text)>>);
 
 impl Stores {
     /// Creates a store and returns its number; `None` if the name is taken. With a file, a thread of its own
-    /// opens that, see [`Store::journal`].
-    pub fn make(&self, id: Text, settings: Text, limits: Limits, file: Option<File>) -> Option<u32> {
+    /// opens that, see [`Store::journal`], and it has the machine's clock even in a seeded run.
+    pub fn make(
+        &self,
+        id: Text,
+        settings: Text,
+        limits: Limits,
+        file: Option<File>,
+        is_seeded: bool,
+    ) -> Option<u32> {
         let mut table = self.0.lock();
         if table.numbers.contains_key(&id) {
             return None;
         }
         let journal = file.map(|file| Arc::new(Journal::new(file.path, file.bytes_max, clock, wall)));
-        let store = Arc::new(Store::with_journal(limits, clock, journal.clone()));
+        let chosen = if is_seeded && journal.is_none() { seeded } else { clock };
+        let store = Arc::new(Store::with_journal(limits, chosen, journal.clone()));
         let number = table.insert(Some(id), (Arc::clone(&store), settings));
         drop(table);
         if let Some(journal) = journal {
@@ -292,16 +315,20 @@ mod tests {
     #[test]
     fn a_name_belongs_to_one_store_until_it_is_closed() {
         let stores = Stores::default();
-        let first = stores.make(text("a"), text("{}"), OPEN, None).expect("a free name");
-        assert_eq!(stores.make(text("a"), text("{}"), OPEN, None), None);
-        stores.make(text("b"), text("{}"), OPEN, None).expect("a free name");
+        let first = stores.make(text("a"), text("{}"), OPEN, None, false).expect("a free name");
+        assert_eq!(stores.make(text("a"), text("{}"), OPEN, None, false), None);
+        stores.make(text("b"), text("{}"), OPEN, None, false).expect("a free name");
         assert_eq!((stores.number(&text("a")), stores.id(first)), (Some(first), Some(text("a"))));
         assert_eq!((stores.count(), stores.names(1)), (2, vec![text("a")]));
         let held = stores.get(first).expect("an open store");
         stores.close(first);
         assert!(held.is_closed());
         assert_eq!((stores.number(&text("a")), stores.settings(first)), (None, None));
-        assert_ne!(stores.make(text("a"), text("{}"), OPEN, None), Some(first), "no number is used again");
+        assert_ne!(
+            stores.make(text("a"), text("{}"), OPEN, None, false),
+            Some(first),
+            "no number is used again"
+        );
     }
 
     #[test]

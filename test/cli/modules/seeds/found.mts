@@ -12,5 +12,5 @@ interface Sea {
 await check({ seeds: 12 }, async ({ seed, step }) => {
   const { seed: ours }: Sea = { seed }
   await step('think')
-  if (ours === 7 || ours === 8) throw new RangeError(`it is ${ours}`)
+  if (ours === 7 || ours === 8) throw new RangeError(`it is ${ours}${process.env['PADDING'] ?? ''}`)
 })
