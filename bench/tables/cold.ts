@@ -29,6 +29,7 @@ const ROWS: Readonly<Record<Part, string>> = {
   shapes: '2,000 objects of 398 shapes in turn, first pass',
   logs: '300 log records with optional fields, first pass',
   lockFiles: '20 lock files of 40 packages, first pass',
+  rows: 'a list of 5,000 rows, first pass',
 }
 /** What a process measures. */
 const PROCESSES: readonly (readonly Part[])[] = [
@@ -37,6 +38,7 @@ const PROCESSES: readonly (readonly Part[])[] = [
   ['shapes'],
   ['logs'],
   ['lockFiles'],
+  ['rows'],
 ]
 const DIRECTIONS = ['encode', 'decode'] as const
 
@@ -83,6 +85,7 @@ const BARS: Readonly<Record<Part, number>> = {
   shapes: 1.5,
   logs: 1.5,
   lockFiles: 1.5,
+  rows: 1.5,
 }
 
 function verdicts(rows: readonly Row[]): Verdict[] {

@@ -17,8 +17,11 @@ export interface FirstOrder {
   readonly parts: readonly Part[]
 }
 
-/** The first page, the pages after it, objects of ever-new keys, of many shapes, log records, lock files. */
-export type Part = 'first' | 'later' | 'newKeys' | 'shapes' | 'logs' | 'lockFiles'
+/**
+ * The first page, the pages after it, objects of ever-new keys, of many shapes, log records, lock files, one
+ * list of many rows.
+ */
+export type Part = 'first' | 'later' | 'newKeys' | 'shapes' | 'logs' | 'lockFiles' | 'rows'
 
 /** Microseconds per value. */
 export type First = Partial<Readonly<Record<Part, Timed>>>
@@ -35,6 +38,7 @@ const SHAPES = 398
 const SHAPES_OBJECTS = 2000
 const LOGS = 300
 const LOCK_FILES = 20
+const ROWS = 5000
 
 const VALUES: Readonly<Record<Part, () => readonly unknown[]>> = {
   first: () => pages().slice(0, 1),
@@ -43,6 +47,7 @@ const VALUES: Readonly<Record<Part, () => readonly unknown[]>> = {
   shapes: objectsOfManyShapes,
   logs: () => mixed('log record, optional fields', LOGS),
   lockFiles: () => mixed('lock file of 40 packages', LOCK_FILES),
+  rows: () => [Array.from({ length: ROWS }, (_, id) => ({ id: (id * 7919) % 1e6, ok: id % 3 === 0 }))],
 }
 
 function pages(): unknown[] {

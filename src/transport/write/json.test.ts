@@ -39,7 +39,8 @@ test('what JSON carries unchanged is written as JSON', () => {
     ['\ud800', '\u2028"\\\0', 'ж', 'a'.repeat(1024)],
     { ['ключ']: { '': 1 } },
     JSON.parse('{ "__proto__": { "a": 1 }, "constructor": 2 }') as object,
-    Array.from({ length: 1024 }, () => ({})),
+    Array.from({ length: 8192 }, () => ({})),
+    new Array(1025).fill('a'),
   ])
     check(value, true)
 })
@@ -62,7 +63,8 @@ test('what JSON changes, and what is long, is not', () => {
     { a: new Uint8Array(2) },
     ['a'.repeat(1025)],
     new Array(1025).fill(1),
-    Array.from({ length: 1025 }, () => ({})),
+    new Array(8193).fill(''),
+    [1, 2].map(() => Array.from({ length: 4097 }, () => ({}))),
     { a: new Number(1) },
     { toJSON: 1 },
   ])
@@ -158,6 +160,20 @@ test('a getter that encodes another value leaves the rest of its object to be lo
     assert.deepEqual(far.at, new Date(5))
   } finally {
     setFirstLeaves(0)
+  }
+})
+
+test('a value whose text the engine cannot make is not; what a getter throws is thrown', () => {
+  for (const error of [new RangeError('Invalid string length'), new Error('of the program')]) {
+    let reads = 0
+    const value = {
+      get a() {
+        if (++reads === 2) throw error
+        return reads
+      },
+    }
+    if (error instanceof RangeError) assert.equal(textOf(value), undefined)
+    else assert.throws(() => textOf(value), error)
   }
 })
 

@@ -10,10 +10,13 @@ import { TREE_DEPTH_MAX } from '../format.ts'
 import type { FirstKind } from './kinds.ts'
 import { isSet } from './leaves.ts'
 
-/** Objects without objects in them that one value may have. */
-const LEAVES_MAX = 1024
-/** Elements of an array. */
-const ELEMENTS_MAX = 1024
+/** Objects without objects in them that one value may have: more pay for shapes and code within the value. */
+const LEAVES_MAX = 8192
+/** Leaves at which they are compared at once, so that no graph unfolds up to {@link LEAVES_MAX}. */
+const LEAVES_CHECK = 1024
+/** Elements of an array, and of one that begins with a number: as text, those take longer than as bytes. */
+const ELEMENTS_MAX = 8192
+const NUMBERS_MAX = 1024
 /** Characters of one string: a longer one is copied at once, and JSON looks at each character. */
 const STRING_MAX = 1024
 
@@ -53,8 +56,13 @@ export function jsonText(object: object, kind: FirstKind): JsonText | undefined 
     firstKeys = NO_KEYS
   }
   if (!isSet(leaves)) return undefined
-  const text = stringify(object)
-  return { text, leafCount: leaves.length }
+  try {
+    return { text: stringify(object), leafCount: leaves.length }
+  } catch (error) {
+    // More characters than a string can have. What a getter throws, it throws again the other way.
+    if (error instanceof RangeError) return undefined
+    throw error
+  }
 }
 
 function isTree(object: object, leaves: object[], depth: number): boolean {
@@ -80,7 +88,9 @@ function isTree(object: object, leaves: object[], depth: number): boolean {
           return false
       }
     }
-  } else if (prototype === arrayPrototype && isArray(object) && object.length <= ELEMENTS_MAX) {
+  } else if (prototype === arrayPrototype && isArray(object)) {
+    if (object.length > NUMBERS_MAX && (object.length > ELEMENTS_MAX || typeof object[0] === 'number'))
+      return false
     for (let index = 0; index < object.length; index++) {
       const value: unknown = object[index]
       if (typeof value === 'string' ? value.length > STRING_MAX : !isCarried(value, leaves, depth))
@@ -90,7 +100,7 @@ function isTree(object: object, leaves: object[], depth: number): boolean {
   if (leaves.length > leafCount) return true
   // Not by `push`, which programs replace.
   leaves[leafCount] = object
-  return leafCount < LEAVES_MAX
+  return leafCount < LEAVES_MAX && (leafCount !== LEAVES_CHECK || isSet(leaves))
 }
 
 /** Any value but a string. */
