@@ -235,9 +235,9 @@ onCores('an app of a framework below a pattern, beside routes', async (start) =>
   )
 })
 
-test('the globals are replaced where a framework is served, not for a handler that calls one', async () => {
+test('Response is replaced by every server, the others where a framework is served', async () => {
   const { serve } = await import('./serve.ts')
-  const { Response: NodeResponse } = globalThis
+  const { Response: NodeResponse, Request: NodeRequest, fetch: nodeFetch } = globalThis
   const app = new Hono()
   const replaced = [
     { fetch: app.fetch },
@@ -252,9 +252,12 @@ test('the globals are replaced where a framework is served, not for a handler th
   ]
   for (const settings of [...replaced, ...kept]) {
     const server = await serve({ quiet: true, port: 0, ...settings } as never)
-    const isReplaced = globalThis.Response !== NodeResponse
+    const areReplaced = [globalThis.Request !== NodeRequest, globalThis.fetch !== nodeFetch]
+    assert.notEqual(globalThis.Response, NodeResponse)
     await server.close()
-    assert.equal(isReplaced, (replaced as unknown[]).includes(settings), inspect(settings))
+    assert.equal(globalThis.Response, NodeResponse)
+    const isApp = (replaced as unknown[]).includes(settings)
+    assert.deepEqual(areReplaced, [isApp, isApp], inspect(settings))
   }
 })
 

@@ -112,7 +112,7 @@ export async function serveHere<Pattern extends string>(
   })
   refusals.localPort = address.port
   app.hub.address = address
-  const restore = parsed.globals ? useGlobals() : () => {}
+  const restore = parsed.globals === 'none' ? () => {} : useGlobals(parsed.globals)
   const figures = (): ServerFigures => figuresOf(core, constants)
   meters.servers.add(figures)
   const release = (): void => {

@@ -205,9 +205,15 @@ export function parseSettings(given: unknown, forced: string | undefined) {
     /** `undefined`: native, or node if the native core cannot be loaded. */
     core:
       valueOfKind('serve()', 'CORESPUN_HTTP_CORE', forced === '' ? undefined : forced, CORE, wrong) ?? core,
-    /** Whether the server replaces the global `Request`, `Response`, `Headers` and `fetch`. */
-    globals: (parts.fetch !== undefined && !isNodeHandler(settings.fetch)) || parts.routes.hasApps,
+    globals: globalsOf(settings.fetch, parts.routes.hasApps),
   })
+}
+
+/** Which globals the server replaces; all: also `Request`, `Headers` and `fetch`, for apps. */
+function globalsOf(fetch: unknown, hasApps: boolean): 'all' | 'Response' | 'none' {
+  if (hasApps) return 'all'
+  if (fetch === undefined) return 'Response'
+  return isNodeHandler(fetch) ? 'none' : 'all'
 }
 
 function app({ routes, fetch, error, trustProxy }: OptionsOf<typeof APP>, call: string) {

@@ -1,5 +1,6 @@
 /**
- * Replaces Node's `Request`, `Response` and `Headers` with Corespun's while a server runs.
+ * Replaces Node's `Response` with Corespun's while a server runs, and `Request`, `Headers` and `fetch` while
+ * that of a web-standard app does.
  *
  * A web-standard app calls `new Response(...)` of the global class. Node's own builds a stream and header
  * lists, which a server then takes apart again. Corespun's classes pass `instanceof` in both directions, so
@@ -35,14 +36,46 @@ interface Patch {
   readonly before: PropertyDescriptor
 }
 
-const OURS = { Request: GlobalRequest, Response: CorespunResponse, Headers: CorespunHeaders }
 const NODES: readonly unknown[] = [NativeRequest, NativeResponse, globalThis.Headers]
-const kept: Patch[] = []
-let users = 0
 
-function globalPatches(): Patch[] {
+/** Patches that lie where they belong as long as a server uses them. */
+class Patches {
+  readonly #make: () => Patch[]
+  #kept: readonly Patch[] = []
+  #users = 0
+
+  constructor(make: () => Patch[]) {
+    this.#make = make
+  }
+
+  use(): void {
+    this.#users += 1
+    if (this.#users > 1) return
+    this.#kept = this.#make()
+    for (const { on, name, ours } of this.#kept) Object.defineProperty(on, name, ours)
+  }
+
+  leave(): void {
+    this.#users -= 1
+    if (this.#users > 0) return
+    for (const { on, name, ours, before } of this.#kept) {
+      const now = Object.getOwnPropertyDescriptor(on, name)
+      if (now?.get === ours.get && now?.value === ours.value) Object.defineProperty(on, name, before)
+    }
+    this.#kept = []
+  }
+}
+
+/** What handlers of routes make for each request. */
+const response = new Patches(() => globalPatches({ Response: CorespunResponse }))
+const others = new Patches(() => [
+  ...globalPatches({ Request: GlobalRequest, Headers: CorespunHeaders, fetch: fetchOver(globalThis.fetch) }),
+  ...(HAS_PRIVATE_STATE ? prototypePatches() : []),
+])
+
+function globalPatches(replacing: Readonly<Record<string, unknown>>): Patch[] {
   const patches: Patch[] = []
-  for (const [name, value] of Object.entries({ ...OURS, fetch: fetchOver(globalThis.fetch) })) {
+  for (const [name, value] of Object.entries(replacing)) {
     if (name !== 'fetch' && !NODES.includes(Reflect.get(globalThis, name))) continue
     const before = Object.getOwnPropertyDescriptor(globalThis, name)!
     const ours = { value, writable: true, configurable: true, enumerable: false }
@@ -73,22 +106,14 @@ function prototypePatches(): Patch[] {
   return patches
 }
 
-/** Put them there; the function takes them away again when its caller is the last. */
-export function useGlobals(): () => void {
-  users += 1
-  if (users === 1) {
-    kept.push(...globalPatches(), ...(HAS_PRIVATE_STATE ? prototypePatches() : []))
-    for (const { on, name, ours } of kept) Object.defineProperty(on, name, ours)
-  }
+/** Put them there, or `Response` alone; the function takes them away again when its caller is the last. */
+export function useGlobals(which: 'all' | 'Response'): () => void {
+  const used = which === 'all' ? [response, others] : [response]
+  for (const patches of used) patches.use()
   let isUsed = true
   return () => {
     if (!isUsed) return
     isUsed = false
-    users -= 1
-    if (users > 0) return
-    for (const { on, name, ours, before } of kept.splice(0)) {
-      const now = Object.getOwnPropertyDescriptor(on, name)
-      if (now?.get === ours.get && now?.value === ours.value) Object.defineProperty(on, name, before)
-    }
+    for (const patches of used) patches.leave()
   }
 }
