@@ -6,7 +6,7 @@
  * finds that none of its writes counts any more.
  */
 import { certainly } from '../fleet/internal.ts'
-import { RunError, type RunFacts, wrong } from './errors.ts'
+import { RunError, type RunFacts, readable, wrong } from './errors.ts'
 import { keepSignals, wake } from './boxes.ts'
 import { begin, beginAgain, headOf, journalNamed } from './heads.ts'
 import type { Room } from './room.ts'
@@ -165,5 +165,7 @@ export async function fork(room: Room, run: RunFacts, key: string, from: string)
   await begin(room, key, copy)
   const bytes = (await certainly(room.engine, () => room.heads.get(key)))?.bytes
   // Another call has started the run of that key.
-  if (bytes !== undefined && readHead(bytes).id !== id) await written.remove()
+  if (bytes === undefined) return
+  const begun = readable({ name: run.name, key }, key, () => readHead(bytes))
+  if (begun.id !== id) await written.remove()
 }

@@ -6,7 +6,7 @@
  */
 import { certainly, isDone } from '../fleet/internal.ts'
 import { RunError, type RunFacts, readable } from './errors.ts'
-import { lend } from './heads.ts'
+import { lendAgain } from './heads.ts'
 import type { Room } from './room.ts'
 import { RECORD_BYTES, type Signal, readBox, writeBox } from './records.ts'
 
@@ -39,5 +39,5 @@ export async function keepSignals(
 /** A process takes the run at once, if there is an item of it. */
 export async function wake({ engine, queue }: Room, key: string): Promise<void> {
   const item = await certainly(engine, () => queue.find(key))
-  if (item !== undefined) await lend({ engine, queue }, key, item.bytes)
+  if (item !== undefined) await lendAgain({ engine, queue }, key)
 }

@@ -10,8 +10,15 @@ import type { Room } from './room.ts'
 import { Journal } from './journal.ts'
 import { type Head, RECORD_BYTES, journalIn, readHead, writeHead } from './records.ts'
 
+/** The item of a run that was woken. What it is reads its head; without one it was forgotten meanwhile. */
+const WOKEN = writeHead({ over: 0 } as Head)
+
+/** A process takes the run at once. It has a head. */
+export const lendAgain = (room: Pick<Room, 'engine' | 'queue'>, key: string): Promise<void> =>
+  lend(room, key, WOKEN)
+
 /** A process takes the item at once, also if it waits for something. */
-export async function lend(
+async function lend(
   { engine, queue }: Pick<Room, 'engine' | 'queue'>,
   key: string,
   bytes: Uint8Array,
@@ -43,8 +50,10 @@ export async function beginAgain(room: Room, key: string, head: Head & { over: n
   return await certainly(engine, async () => {
     if (await isDone(heads.put(key, bytes, { revision: head.over }))) return true
     // Who has taken the item has written it.
-    const found = await heads.get(key)
-    return found?.bytes !== undefined && journalIn(readHead(found.bytes)) === journalIn(head)
+    const found = (await heads.get(key))?.bytes
+    if (found === undefined) return false
+    const kept = readable({ name: room.name, key }, key, () => readHead(found))
+    return journalIn(kept) === journalIn(head)
   })
 }
 

@@ -41,6 +41,7 @@ import { checkRepeats } from './check.ts'
 import { type Asked, type Asking, type SignalCall, type StepCall, enter } from './context.ts'
 import { RunError, type RunFacts, readable } from './errors.ts'
 import { Exposed } from './exposed.ts'
+import { lendAgain } from './heads.ts'
 import { aborted, orAborted } from './interrupts.ts'
 import { Journal } from './journal.ts'
 import {
@@ -187,6 +188,7 @@ export class HeldRun implements Asking {
   /** Whether it is to run here. */
   async #begin(): Promise<boolean> {
     const entry = await this.#headEntry()
+    if (entry === undefined) return await this.#forgotten()
     this.#head = this.#headIn(entry.bytes)
     this.#revision = entry.revision
     if (hasEnded(this.#head)) return await this.#drop()
@@ -259,16 +261,20 @@ export class HeldRun implements Asking {
     return found !== undefined && journalIn(found) === journalIn(this.#head)
   }
 
-  /** The head; of one whose starter has died before it was written, as its item has it. */
-  async #headEntry(): Promise<{ readonly bytes: Uint8Array; readonly revision: number }> {
+  /**
+   * The head; of one whose starter has died before it was written, as its item has it; without one where
+   * its item begins nothing.
+   */
+  async #headEntry(): Promise<{ readonly bytes: Uint8Array; readonly revision: number } | undefined> {
     const { heads } = this.#room
     const { id: key, bytes } = this.#lease
-    const { over = 0 } = this.#headIn(bytes)
+    const { over } = this.#headIn(bytes)
     return this.#certainly(async () => {
       for (;;) {
         const found = await heads.get(key)
         if (found?.bytes !== undefined && found.revision !== over)
           return { bytes: found.bytes, revision: found.revision }
+        if (found?.bytes === undefined && over !== undefined) return undefined
         const revision = await unlessConflict(heads.put(key, bytes, { revision: found?.revision ?? 0 }))
         if (revision !== undefined) return { bytes, revision } // else its starter has written it
       }
@@ -338,6 +344,7 @@ export class HeldRun implements Asking {
         break
       default:
         this.#lease.again(this.#leaving === 'lost' ? AGAIN_MS : 0)
+        if (this.#leaving === 'lost' && this.#why !== undefined && !isForLater(this.#why)) throw this.#why
     }
   }
 
@@ -441,6 +448,23 @@ export class HeldRun implements Asking {
     return false
   }
 
+  /**
+   * It is looked at twice, since a server that was cut off may not have had its head. Who has begun another
+   * run with its key meanwhile has added no item, since this one was there.
+   */
+  async #forgotten(): Promise<false> {
+    const { heads } = this.#room
+    const { key } = this.facts
+    if (this.#lease.attempt === 1) {
+      this.#lease.again(AGAIN_MS)
+      return false
+    }
+    await this.#certainly(() => this.#lease.done())
+    const found = await this.#certainly(() => heads.get(key))
+    if (found?.bytes !== undefined) await lendAgain(this.#room, key)
+    return false
+  }
+
   /** It waits for other code, or for a class that is registered. */
   async #diverged(): Promise<void> {
     await isDone(this.#write({ status: 'diverged', frame: errorFrame(this.#why) }))
@@ -519,13 +543,14 @@ export class HeldRun implements Asking {
     })
   }
 
-  /** What cannot be written ends the run here, and its fibers are interrupted. */
+  /** What fails ends the run here, and its fibers are interrupted; the journal has done so if it is that. */
   async #busy<Value>(work: () => Promise<Value>, interrupted: AbortSignal): Promise<Value | undefined> {
     this.#active++
     this.#endResting()
     try {
       return await work()
-    } catch {
+    } catch (error) {
+      this.#leave('lost', error)
       return await aborted(interrupted)
     } finally {
       this.#active--

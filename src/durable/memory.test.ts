@@ -9,7 +9,8 @@ import { ifThenElse, lift } from '../arrow/index.ts'
 import { until } from '../base/wait.test.support.ts'
 import { type Operation, Schedule, all, catchAll, fork, race } from '../fiber/index.ts'
 import { type Fleet, connect } from '../fleet/index.ts'
-import type { Engine } from '../fleet/internal.ts'
+import { type Engine, runsQueueName } from '../fleet/internal.ts'
+import { decode, encode } from '../transport/index.ts'
 import {
   type Durable,
   type Duration,
@@ -28,6 +29,7 @@ import {
   signal,
   step,
 } from './index.ts'
+import { lendAgain } from './heads.ts'
 import { boxesName, headsName, journalName, readHead, writeHead, writeRecord } from './records.ts'
 import { Runs } from './runs.ts'
 import { runTests } from './runs.test.support.ts'
@@ -205,6 +207,94 @@ test('of two copies with one key the second leaves nothing', async () => {
   await run.forget()
   await copies[0].forget()
   assert.equal(await fleet.engine.valuesIn(journalName('copied')), 0)
+})
+
+test('an item of a run that was forgotten begins nothing, and another one with its key', async () => {
+  let begun = 0
+  const once = durable('once', function* (n: number) {
+    begun++
+    yield* pause(0)
+    return n
+  })
+  await using fleet = await connect('memory:once')
+  await using starting = await runs(fleet, { definitions: [once], runsMax: 0 })
+  const queue = await fleet.engine.queue(runsQueueName('once'))
+  await lendAgain({ engine: fleet.engine, queue }, 'forgotten')
+  await lendAgain({ engine: fleet.engine, queue }, 'another')
+  const another = await starting.start('once', 1, { key: 'another' })
+  // One that was ended before its item was removed.
+  const ended = await starting.start('once', 2)
+  assert.equal(await ended.cancel({ now: true }), true)
+  await queue.add(ended.key, Buffer.from('left'), 1)
+  assert.equal(await ended.forget(), true)
+  await using _ = await runs(fleet, { definitions: [once] })
+  assert.equal(await another.result(), 1)
+  await until(async () => (await queue.count()) === 0)
+  assert.equal(begun, 1)
+})
+
+test('another run with the key of one that was forgotten while it was woken has an item', async () => {
+  const late = durable('late', function* (n: number) {
+    yield* pause(0)
+    return n
+  })
+  await using fleet = await connect('memory:late')
+  await using starting = await runs(fleet, { definitions: [late], runsMax: 0 })
+  const queue = await fleet.engine.queue(runsQueueName('late'))
+  await lendAgain({ engine: fleet.engine, queue }, 'key')
+  let reads = 0
+  let started: Promise<unknown> | undefined
+  const engine: Engine = {
+    ...seen(fleet.engine, 'late', () => {}),
+    keyValue: async (name, options) => {
+      const values = await fleet.engine.keyValue(name, options)
+      const get: typeof values.get = async (key) => {
+        const found = await values.get(key)
+        // It is begun when it was looked at for the last time, and before its item is removed.
+        if (++reads === 2) await (started = starting.start('late', 3, { key }))
+        return found
+      }
+      return name === headsName('late') ? { ...values, get } : values
+    },
+  }
+  const work = await Runs.open(engine, [late], { runsMax: 1, leaseMs: 60_000, idleMs: 60_000 })
+  await until(() => started !== undefined)
+  assert.equal(await starting.get('late', 'key').result(), 3)
+  await work.close()
+})
+
+test('what another version of the package has written is not read', async () => {
+  const newer = durable('newer', function* () {
+    yield* pause(0)
+  })
+  await using fleet = await connect('memory:newer')
+  await using starting = await runs(fleet, { definitions: [newer], runsMax: 0 })
+  const run = await starting.start('newer', undefined)
+  const heads = await fleet.engine.keyValue(headsName('newer'), { ttlMs: 0 })
+  const [kind, format, head] = decode((await heads.get(run.key))?.bytes as Uint8Array) as [
+    string,
+    number,
+    object,
+  ]
+  await heads.put(run.key, encode([kind, format + 1, head]))
+  const refused = { code: 'RUN_UNREADABLE', message: /its format is 2, and this version of corespun has 1/ }
+  await assert.rejects(run.state(), refused)
+  await assert.rejects(run.cancel({ now: true }), refused)
+  await assert.rejects(starting.list('newer'), refused)
+})
+
+test('what fails beside the journal ends the run here, and does not leave it in memory', async () => {
+  await using fleet = await connect('memory:beside')
+  const boxes = await fleet.engine.keyValue(boxesName('beside'), { ttlMs: 0 })
+  const beside = durable('beside', function* (key: string) {
+    yield* step('damage', () => boxes.put(key, Buffer.from('damaged')))
+    yield* checkpoint(key)
+  })
+  await using work = await runs(fleet, { definitions: [beside] })
+  const run = await work.start('beside', 'key', { key: 'key' })
+  await until(async () => (await run.state()).status === 'diverged')
+  assert.equal(((await run.state()).error as RunError).code, 'RUN_UNREADABLE')
+  await run.cancel({ now: true })
 })
 
 test('a run of which something is damaged waits, shows why, and can be cancelled', async () => {

@@ -31,7 +31,10 @@ export interface Head {
   readonly trace?: object | undefined
   /** Absent: it was started from outside. */
   readonly parent?: Parent
-  /** The revision of the head that this one replaces, of one that is run again. */
+  /**
+   * The revision of the head that this one replaces, of one that is run again; 0 of the item of one that was
+   * woken, which begins nothing.
+   */
   readonly over?: number
   readonly status: RunStatus
   /** A frame; absent when it has ended, and there was no room for it beside its result. */
@@ -103,11 +106,14 @@ export const journalName = (name: string): string => `run_steps_${name}`
 export const exposedName = (name: string): string => `run_exposed_${name}`
 export const boxesName = (name: string): string => `run_signals_${name}`
 
-export const writeHead = (head: Head): Uint8Array => encode(['run', head])
+/** Of all that is kept here: what has another is of another version of the package, and is not read. */
+const FORMAT = 1
+
+export const writeHead = (head: Head): Uint8Array => encode(['run', FORMAT, head])
 export const readHead = (bytes: Uint8Array): Head => partsOf(bytes, 'run')[0] as Head
 
 export const writeRecord = (writer: string, entries: readonly JournalEntry[]): Uint8Array =>
-  encode(['steps', writer, entries])
+  encode(['steps', FORMAT, writer, entries])
 
 /** Who has written a record, and what is in it. @throws {Error} For bytes that are not one. */
 export function readRecord(bytes: Uint8Array): {
@@ -119,12 +125,15 @@ export function readRecord(bytes: Uint8Array): {
   return { writer, entries }
 }
 
-export const writeBox = (signals: readonly Signal[]): Uint8Array => encode(['signals', signals])
+export const writeBox = (signals: readonly Signal[]): Uint8Array => encode(['signals', FORMAT, signals])
 export const readBox = (bytes: Uint8Array | undefined): readonly Signal[] =>
   bytes === undefined ? [] : (partsOf(bytes, 'signals')[0] as readonly Signal[])
 
 function partsOf(bytes: Uint8Array, kind: string): unknown[] {
   const parts: unknown = decode(bytes)
   if (!Array.isArray(parts) || parts[0] !== kind) throw new TypeError(`it is not a frame of "${kind}"`)
-  return parts.slice(1) as unknown[]
+  const [, format, ...rest] = parts as unknown[]
+  if (format !== FORMAT)
+    throw new TypeError(`its format is ${String(format)}, and this version of corespun has ${FORMAT}`)
+  return rest
 }

@@ -344,12 +344,14 @@ export class Run<out Value = unknown> {
    */
   async forget(): Promise<boolean> {
     const room = this.#room
-    const { boxes, engine, heads } = room
+    const { boxes, engine, heads, queue } = room
     const { head, revision } = await headOf(room, this.#facts)
     if (!hasEnded(head)) return false
     await this.#journalOf(head).remove()
     // It was ended at once before it had begun anew.
     if (head.before !== undefined) await journalNamed(room, this.#facts, head.before).remove()
+    // Who has ended it may not have come to that; an item without a head would begin the run from nothing.
+    if (head.parent === undefined) await certainly(engine, () => queue.remove(this.key))
     // Signals of who has died before it saw that the run had ended.
     await certainly(engine, () => boxes.delete(this.key))
     const isShown = (await certainly(engine, () => engine.valuesIn(exposedName(this.name)))) > 0

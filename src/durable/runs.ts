@@ -210,7 +210,8 @@ class Rooms {
   async #start(room: Room, key: string, input: unknown, parent: Parent): Promise<void> {
     await begin(room, key, { ...freshHead(input, room.nowMs()), parent })
     const entry = await certainly(room.engine, () => room.heads.get(key))
-    const head = entry?.bytes && readHead(entry.bytes)
+    const bytes = entry?.bytes
+    const head = bytes && readable({ name: room.name, key }, key, () => readHead(bytes))
     const of = head?.parent
     if (of?.name !== parent.name || of.key !== parent.key || of.signal !== parent.signal)
       throw new RunError('RUN_TAKEN', { name: room.name, key })
