@@ -416,6 +416,8 @@ check('a socket has the facts of its connection', (req, res, log) => {
     socket.ref() === socket,
     socket.readyState,
   )
+  ;(socket as TLSSocket).encrypted = true // as behind a proxy that ends TLS
+  log((socket as TLSSocket).encrypted)
   log(socket.unref() === socket, socket.pause() === socket, socket.resume() === socket, res.writableLength)
   res.end('x')
 })

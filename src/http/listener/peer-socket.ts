@@ -34,6 +34,7 @@ const CORKED = { corked: 1 }
 export class PeerSocket extends EventEmitter {
   readonly #owner: Owner
   #timer: NodeJS.Timeout | undefined
+  #encrypted: boolean | undefined
   destroyed = false
   readonly connecting = false
   readonly pending = false
@@ -93,8 +94,13 @@ export class PeerSocket extends EventEmitter {
     return this.#owner.exchange.hub?.address?.port || undefined
   }
 
-  get encrypted(): true | undefined {
-    return this.#owner.exchange.scheme === 'https' ? true : undefined
+  get encrypted(): boolean | undefined {
+    return this.#encrypted ?? (this.#owner.exchange.scheme === 'https' ? true : undefined)
+  }
+
+  /** As on Node's sockets: apps behind a proxy that ends TLS set it. */
+  set encrypted(encrypted: boolean) {
+    this.#encrypted = encrypted
   }
 
   /** Whether the client has shown a certificate, which has been verified. */
@@ -104,12 +110,12 @@ export class PeerSocket extends EventEmitter {
 
   /** Undefined without TLS, where Node's sockets lack it. */
   get getPeerCertificate(): (() => object) | undefined {
-    return this.encrypted && (() => legacyOf(this.#owner.exchange.clientCertificate))
+    return this.encrypted ? () => legacyOf(this.#owner.exchange.clientCertificate) : undefined
   }
 
   /** As `getPeerCertificate`. */
   get getPeerX509Certificate(): (() => Certificate | undefined) | undefined {
-    return this.encrypted && (() => this.#owner.exchange.clientCertificate)
+    return this.encrypted ? () => this.#owner.exchange.clientCertificate : undefined
   }
 
   address(): Address {
