@@ -24,12 +24,10 @@ export const sqliteEngine = async (file: string): Promise<Engine> =>
 
 /** The network of simulations, connections over it, and what takes jobs; loaded with the first one. */
 export const simulated = async () => {
-  const [{ Fleet }, { Simulation }, { JobTaker }, { FleetError }] = await Promise.all([
-    import('./connect.ts'),
-    import('./engine/memory/simulation.ts'),
-    import('./jobs/taker.ts'),
-    import('./errors.ts'),
-  ])
+  const { Fleet } = await import('./connect.ts')
+  const { Simulation } = await import('./engine/memory/simulation.ts')
+  const { JobTaker } = await import('./jobs/taker.ts')
+  const { FleetError } = await import('./errors.ts')
   const fleetOver = (engine: Engine) => new Fleet(engine, VALUE_BYTES_MAX)
   return { fleetOver, FleetError, JobTaker, Simulation }
 }
