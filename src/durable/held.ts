@@ -219,7 +219,8 @@ export class HeldRun implements Asking {
     const lost = (): void => this.#leave('lost')
     const of = { engine, values: journals, run: this.facts, sinceMs: this.#lentMs, goesOn, lost }
     if (before !== undefined) await new Journal({ ...of, id: before }).remove()
-    if (status !== 'running' || before !== undefined) await this.#write(running)
+    // Also where it runs already: who had it before, and has not died, must not write that it waits.
+    if (status !== 'running' || before !== undefined || this.#lease.attempt > 1) await this.#write(running)
     const isNamed = async (): Promise<boolean> => this.#isSame(await this.#certainly(() => this.#found()))
     const sureMs = this.#room.leaseMs / 2
     this.#journal = new Journal({ ...of, id: journalIn(this.#head), sureMs, isNamed })
