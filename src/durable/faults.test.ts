@@ -172,7 +172,8 @@ class World extends Simulation {
 
 test('no recorded step is run again, and each run has one result, whatever dies', async () => {
   let deaths = 0
-  for (const seed of seeds(104, rowsOfPart)) {
+  // In 702 a process takes up by a new item what another one still has.
+  for (const seed of [...seeds(104, rowsOfPart), 702]) {
     const world = new World(seed)
     await world.run(world.play()).catch((cause: unknown) => {
       throw new Error(`CORESPUN_SEED=${seed}: ${String(cause)}`, { cause })

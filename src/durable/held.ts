@@ -219,14 +219,15 @@ export class HeldRun implements Asking {
     const lost = (): void => this.#leave('lost')
     const of = { engine, values: journals, run: this.facts, sinceMs: this.#lentMs, goesOn, lost }
     if (before !== undefined) await new Journal({ ...of, id: before }).remove()
-    // Also where it runs already: who had it before, and has not died, must not write that it waits.
-    if (status !== 'running' || before !== undefined || this.#lease.attempt > 1) await this.#write(running)
     const isNamed = async (): Promise<boolean> => this.#isSame(await this.#certainly(() => this.#found()))
     const sureMs = this.#room.leaseMs / 2
     this.#journal = new Journal({ ...of, id: journalIn(this.#head), sureMs, isNamed })
     const entries = await this.#journal.read()
-    if (this.#lease.attempt > 1 || entries.length > 0)
-      await this.#journal.append({ kind: 'held', key: '', atMs: nowMs() })
+    // Its item may be a new one, of who has woken it.
+    const isAnother = this.#lease.attempt > 1 || entries.length > 0
+    // Also where it runs already: who had it before, and has not died, must not write that it waits.
+    if (status !== 'running' || before !== undefined || isAnother) await this.#write(running)
+    if (isAnother) await this.#journal.append({ kind: 'held', key: '', atMs: nowMs() })
     this.#replay = new Replay(this.facts, entries, () => this.#interrupt())
     this.#isCancelled = this.#replay.isCancelled
     this.#received = this.#replay.signals
