@@ -38,8 +38,9 @@ export function addressOf(address: unknown): Address {
   if (scheme === 'memory') return { scheme, servers: [rest], ...NOBODY }
   const refused = (): Error => wrong('connect(): the address', EXPECTED, shown(address))
   const [, file] = /^sqlite:(.+)$/s.exec(text) ?? []
-  // What SQLite takes for a URI or for its own memory is not the path of a file.
-  if (file !== undefined && !/^(:|file:|\0)/.test(file))
+  // What SQLite takes for a URI or for its own memory is not the path of a file; `//work.db` would be a file
+  // in the root, where the other addresses have a host.
+  if (file !== undefined && !/^(:|file:|\0|\/\/(?!\/))/.test(file))
     return { scheme: 'sqlite', servers: [file], ...NOBODY }
   const [, credentials, where] = POSTGRES.exec(text) ?? []
   if (where !== undefined) {
