@@ -61,7 +61,7 @@ const accepted: readonly (readonly [words: string, differs: Partial<RunOptions>]
   ['m.ts --line-max 10', { lineCharsMax: 10 }],
   ['m.ts --skip 276', { skipCount: 276 }],
   ['m.ts --journal work.db --journal-hash', { journal: 'work.db', journalHash: true }],
-  ['m.ts --journal work.db --failed', { journal: 'work.db', failed: true }],
+  ['m.ts --journal sqlite:work.db --failed', { journal: 'work.db', failed: true }],
   ['m.ts --fail-fast --stacks --no-progress', { failFast: true, stacks: true, progress: false }],
 ]
 for (const [words, differs] of accepted) {

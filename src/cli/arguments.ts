@@ -129,7 +129,9 @@ function journalOf(values: {
   readonly failed?: boolean
   readonly skip?: string
 }) {
-  const { journal, 'journal-hash': hash = false, failed = false, skip } = values
+  const { 'journal-hash': hash = false, failed = false, skip } = values
+  // As the address of its engine, too.
+  const journal = values.journal?.replace(/^sqlite:/, '')
   if (journal === '') throw usage('--journal needs a value')
   if (journal === undefined && (hash || failed))
     throw usage(`--${failed ? 'failed' : 'journal-hash'} needs --journal, such as --journal work.db`)

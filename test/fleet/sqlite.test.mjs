@@ -35,7 +35,8 @@ if (runsHere(import.meta.url)) {
     t.after(() => fleet.close())
     const jobs = fleet.jobs('double')
     await jobs.submit('before', 'double', [4])
-    const host = await start(t, [CORESPUN, 'host', module, '--sqlite', file, '--jobs', '2', '--workers', '1'])
+    const words = ['--sqlite', `sqlite:${file}`, '--jobs', '2', '--workers', '1']
+    const host = await start(t, [CORESPUN, 'host', module, ...words])
     assert.equal(await jobs.result('before'), 8)
     await jobs.submit('behind', 'double', [5])
     assert.equal(await jobs.result('behind'), 10)

@@ -43,7 +43,9 @@ export const withoutCredentials = (address: string): string =>
 export function connectionOf(values: ConnectionWords, servers: string | undefined): Connection {
   const isOwn = ([flag]: readonly [string, unknown]): boolean => Object.hasOwn(connectionFlags, flag)
   const words: ConnectionWords = Object.fromEntries(Object.entries(values).filter(isOwn))
-  const { sqlite: file, ...others } = words
+  const { sqlite, ...others } = words
+  // As an address, too: a file of the name `sqlite:work.db` would be another one.
+  const file = sqlite?.replace(/^sqlite:/, '')
   if (file !== undefined) {
     if (file === '') throw usage('--sqlite needs a value')
     const [other] = Object.keys(others).filter((flag) => others[flag as keyof typeof others] !== undefined)

@@ -49,7 +49,7 @@ function engineOf(engine: string | undefined, words: Parameters<typeof connectio
       )
     return connectionOf({ ...words, nats: engine }, undefined)
   }
-  return connectionOf({ ...words, sqlite: engine.slice('sqlite:'.length) }, undefined)
+  return connectionOf({ ...words, sqlite: engine }, undefined)
 }
 
 /** An engine, then a verb and what it is about, or neither. @throws {CliError} `CLI_USAGE`. */
