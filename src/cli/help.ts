@@ -300,7 +300,7 @@ Ctrl-C ends retry --all and forget --state; what is done by then stays done.
 
 Exit codes:
     0  done
-    1  a key has no job, or one in another state
+    1  a zone has no queue of jobs; a key has no job, or one in another state
     2  wrong arguments, no server, a file that cannot be used
   130  ended by SIGINT, 143 by SIGTERM
 

@@ -92,14 +92,30 @@ test('a zone is paused and resumed', () =>
     assert.deepEqual(await run('resume', 'halves'), [0, 'the zone "halves" is not paused\n', ''])
   }))
 
-test('a signal ends a list', () => {
+test('a zone without a queue is named, and none is made', () =>
+  with3('cli jobs missing', async (run) => {
+    const none = 'corespun: the zone "trip" has no queue of jobs here\n'
+    for (const verb of ['list', 'dead', 'pause']) assert.deepEqual(await run(verb, 'trip'), [1, '', none])
+    assert.doesNotMatch((await run())[1], /trip/)
+  }))
+
+/** A queue, for as long as it is open. */
+async function queueIn({ servers }: { readonly servers: string }) {
+  const fleet = await connect(servers)
+  await fleet.jobs('z').counts()
+  return fleet
+}
+
+test('a signal ends a list', async () => {
   const connection = memoryOf('cli jobs ended')
+  await using _queue = await queueIn(connection)
   const words = { connection, json: false, verb: 'list', zone: 'z', itemsMax: 5, state: undefined } as const
-  return signalsEnd(words, jobs)
+  await signalsEnd(words, jobs)
 })
 
 test('an error without a signal is that of the command', async () => {
   const connection = memoryOf('cli jobs refused')
+  await using _queue = await queueIn(connection)
   const context = { onSignal: () => () => {} } as unknown as CommandContext
   const words = { connection, json: false, verb: 'show', zone: 'z', key: 'x'.repeat(201) } as const
   await assert.rejects(jobs(words, context), { code: 'FLEET_ARGUMENT' })

@@ -34,16 +34,20 @@ interface Doing {
 
 /**
  * Do it, and print what was done.
- * @returns The exit code: 1 for a key that is not in the state that the verb needs.
+ * @returns The exit code: 1 for a zone without a queue, or a key that is not in the state that the verb needs.
  * @throws {FleetError} When no server can be reached, or the engine refuses.
  * @throws {CliError} `CLI_USAGE` for a file that does not exist.
  */
 export async function jobs(words: JobsWords, context: CommandContext): Promise<number> {
-  return connected(words.connection, 'corespun jobs', context, (far, signal) =>
-    words.verb === 'zones'
-      ? zones(far, words, context)
-      : done(words, { jobs: far.jobs(words.zone), context, signal }),
-  )
+  return connected(words.connection, 'corespun jobs', context, async (far, signal) => {
+    if (words.verb === 'zones') return zones(far, words, context)
+    const { zone } = words
+    // Looking into a queue makes it, of NATS with one replica. Who may not list them may not make any.
+    const queues = await far.queues().catch(() => undefined)
+    if (queues?.some((queue) => queue.kind === 'jobs' && queue.zone === zone) === false)
+      return missed(context, `the zone ${quoted(zone)} has no queue of jobs here`)
+    return done(words, { jobs: far.jobs(zone), context, signal })
+  })
 }
 
 function done(words: Exclude<JobsWords, Of<'zones'>>, doing: Doing): Promise<number> {
