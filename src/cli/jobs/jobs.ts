@@ -34,7 +34,7 @@ interface Doing {
 
 /**
  * Do it, and print what was done.
- * @returns The exit code: 1 for a zone without a queue, or a key that is not in the state that the verb needs.
+ * @returns The exit code: 1 for a zone without a queue, or a key not in the state that the verb needs.
  * @throws {FleetError} When no server can be reached, or the engine refuses.
  * @throws {CliError} `CLI_USAGE` for a file that does not exist.
  */
