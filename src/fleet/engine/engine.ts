@@ -186,6 +186,7 @@ export interface Queue {
   /**
    * A part of the items that wait or are lent.
    * @param isLent Whether those are left out that nobody has had, as far as the engine can leave them out.
+   *   What was returned, and waits again, is there.
    * @throws {FleetError} `FLEET_ARGUMENT` for another `after` than a part has had.
    */
   page(paging: Paging, isLent?: boolean): Promise<Page<Found>>

@@ -432,13 +432,18 @@ function pages(check: Check<Engine>): void {
     const [lent] = await paged((after) => others.page({ after, itemsMax: 1 }, true))
     // Those that nobody has had are left out, but what is lent never is.
     assert.deepEqual([lent.map(({ id }) => id), lent.length < ids.length], [[lease.id], true])
+    // Nor is what was returned and waits for the next one who takes.
+    end()
+    lease.again(0)
+    await mine.find(lease.id)
+    const [returned] = await paged((after) => others.page({ after, itemsMax: 1 }, true))
+    assert.equal(returned[0]?.id, lease.id)
     // What is removed meanwhile is not missed.
     const { next } = await others.page({ itemsMax: 2 })
     for (const id of ids) if (id !== lease.id) await mine.remove(id)
     const left = await paged((after) => others.page({ after: after ?? next, itemsMax: 2 }))
     assert.ok(left[0].length <= 1)
-    await lease.done()
-    end()
+    await mine.remove(lease.id)
   })
 
   check(

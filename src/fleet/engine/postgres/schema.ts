@@ -62,6 +62,8 @@ const STEPS: readonly ((names: Names) => string)[] = [
   );
   CREATE INDEX corespun_values_revision ON ${values} (store, revision);
   CREATE INDEX corespun_values_ends ON ${values} (ends_at) WHERE ends_at IS NOT NULL;`,
+  // By id what somebody has had, also when it waits again: lists and counts read nothing else.
+  ({ items }) => `CREATE INDEX corespun_items_had ON ${items} (queue, id) WHERE attempts > 0`,
 ]
 /** Of the tables that this module writes. */
 const VERSION = STEPS.length

@@ -58,7 +58,7 @@ export const itemStatements = ({ items, names, seq }: Names) => ({
   /** Queue, id behind which it begins, most items, bytes after which it ends, whether only those lent. */
   page: `WITH part AS (
         SELECT seq, id, octet_length(bytes) AS size FROM ${items}
-        WHERE queue = $1 AND id > $2 AND (NOT $5::boolean OR until_at IS NOT NULL)
+        WHERE queue = $1 AND id > $2 AND (NOT $5::boolean OR attempts > 0)
         ORDER BY id LIMIT $3::int + 1),
       sums AS (SELECT seq, row_number() OVER later AS at, sum(size) OVER later - size AS before FROM part
         WINDOW later AS (ORDER BY id)),

@@ -54,6 +54,8 @@ const STEPS: readonly string[] = [
   CREATE TRIGGER corespun_values_removed AFTER DELETE ON corespun_values WHEN OLD.bytes IS NOT NULL BEGIN
     UPDATE corespun_stores SET count = count - 1 WHERE name = OLD.store;
   END;`,
+  // By id what somebody has had, also when it waits again: lists and counts read nothing else.
+  'CREATE INDEX corespun_items_had ON corespun_items (queue, id) WHERE attempts > 0',
 ]
 /** Of the tables that this module writes. */
 export const VERSION = STEPS.length

@@ -96,10 +96,10 @@ export class Tables {
     return row && { bytes: row['bytes'] as Uint8Array, addedMs: addedMsOf(row) }
   }
 
-  /** By ids, through their index; of lent items, which are few beside those that wait, through the other. */
+  /** By ids, through their index; of items that somebody has had, which are few, through one of their own. */
   pageItems(queue: string, paging: BoundPaging, isLent: boolean): Page<Found> {
     const source = isLent
-      ? 'corespun_items INDEXED BY corespun_items_later WHERE until_ms > 0 AND'
+      ? 'corespun_items INDEXED BY corespun_items_had WHERE attempts > 0 AND'
       : 'corespun_items WHERE'
     const all = `SELECT id, seq, added_ms, bytes FROM ${source} queue = ? AND id > ? ORDER BY id`
     const rows = this.#sql(all).iterate(queue, paging.after ?? '') as IterableIterator<Row>
