@@ -9,6 +9,7 @@
  * Nothing that is remembered here is changed before the commit.
  */
 /* c8 ignore start: another Node runs it where this one lacks SQLite; the counts of two do not add up */
+import { realpathSync, statSync } from 'node:fs'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Entry, TakeOptions } from '../engine.ts'
 import { failureOf, isBusy, transaction, whenFree } from './failures.ts'
@@ -31,10 +32,22 @@ interface Watcher {
 const FATAL: ReadonlySet<unknown> = new Set(['FLEET_FILE_CORRUPT', 'FLEET_FILE_FOREIGN'])
 const SWEEP_MS = 1000
 
+/** Which file has a path; `undefined` where that is not to be found out. */
+function nodeOf(path: string): string | undefined {
+  try {
+    const found = statSync(path, { throwIfNoEntry: false })
+    return `${found?.dev} ${found?.ino}`
+  } catch {
+    return undefined
+  }
+}
+
 export class Keeper {
   readonly #db: DatabaseSync
   readonly #tables: Tables
   readonly #file: string
+  readonly #path: string
+  readonly #node: string | undefined
   readonly #nowMs: () => number
   readonly #takers = new Map<number, Taker>()
   /** What is lent here, by number. */
@@ -55,6 +68,8 @@ export class Keeper {
   constructor(db: DatabaseSync, file: string, nowMs: () => number) {
     this.#db = db
     this.#file = file
+    this.#path = realpathSync(file)
+    this.#node = nodeOf(this.#path)
     this.#nowMs = nowMs
     this.#tables = new Tables(db, nowMs)
     this.#dataVersion = db.prepare('PRAGMA data_version')
@@ -70,6 +85,13 @@ export class Keeper {
   /** All of these in one transaction, and what follows from them and from what others have done. */
   run(requests: readonly Request[]): Outcome {
     const outcome = nothing()
+    const node = nodeOf(this.#path)
+    if (node !== undefined && node !== this.#node) {
+      // What is written from now on would be in no file that has the name, and lost with this process.
+      const what = 'it was deleted, renamed or replaced while it was open'
+      outcome.fatal = new Refusal('FLEET_FILE_CORRUPT', { file: this.#file, what })
+      return outcome
+    }
     this.#group(requests, outcome)
     if (outcome.fatal === undefined) this.#follow(outcome)
     return outcome

@@ -4,7 +4,16 @@
  * What happens when processes die and disks are full is in faults.test.ts and test/fleet/sqlite.test.mjs.
  */
 import assert from 'node:assert/strict'
-import { copyFileSync, existsSync, mkdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -139,6 +148,21 @@ if (runsHere(import.meta.url)) {
     const again = await sqliteEngine(file)
     assert.equal((await (await again.keyValue('v', { ttlMs: 0 })).get('k499'))?.bytes?.length, 3000)
     await again.close()
+  })
+
+  test('sqlite: a connection ends with the name of its file, and confirms nothing more', async () => {
+    const file = newFile()
+    const engine = await sqliteEngine(file)
+    const queue = await engine.queue('q')
+    rmSync(file)
+    const gone = /was deleted, renamed or replaced while it was open/
+    await assert.rejects(queue.add('a', bytes('work'), 1), { code: 'FLEET_CLOSED', message: gone })
+    assert.match(await engine.ended, gone)
+    const other = await sqliteEngine(file)
+    await (await other.queue('q')).take(() => {}, { leasesMax: 1, leaseMs: 1000 })
+    // Whoever waits for items finds it without asking.
+    renameSync(file, `${file}-old`)
+    assert.match(await other.ended, gone)
   })
 
   test('sqlite: a file may have tables of others', async () => {
