@@ -159,6 +159,7 @@ export class Jobs<Module> {
     const { limit, after, replace, client } = rest
     checkKey(call, key, asked !== undefined)
     checkExport(call, name)
+    if (after?.includes(key)) throw wrong(`${call}: after`, 'keys of other jobs', after)
     if (!Array.isArray(args)) throw wrong(`${call}: args`, 'an array', args)
     const repeat: Repeat | undefined = asked && {
       ...asked,

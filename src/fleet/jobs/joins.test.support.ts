@@ -52,7 +52,7 @@ function outcomes(check: Check): void {
       jobs.submit('all', 'joined', [], { after: after as string[], schedule })
     await assert.rejects(submit(['one', 'other']), code('JOB_UNKNOWN'))
     await assert.rejects(submit(['all']), code('JOB_UNKNOWN'))
-    for (const after of [[], 'one', [5], [''], keysOf(10_001)])
+    for (const after of [[], 'one', [5], [''], ['all'], keysOf(10_001)])
       await assert.rejects(submit(after), code('FLEET_ARGUMENT'))
     await assert.rejects(submit(['one'], { everyMs: 1000 }), code('FLEET_ARGUMENT'))
     assert.equal(await jobs.get('all'), undefined)
