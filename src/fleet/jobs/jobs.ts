@@ -39,7 +39,6 @@ import { type JobCounts, type JobPage, type Room, counted, freshOf, inBulk, list
 import {
   FRESH,
   type Job,
-  type Letter,
   RECORD_BYTES,
   type Repeat,
   type EndedRecord,
@@ -65,6 +64,8 @@ import { addedWithin } from './within.ts'
 const SUBMIT_MS = 15_000
 /** How many of `submitMany` are on their way at once. */
 const SUBMITS_MAX = 256
+/** Dead letters that are read at once. */
+const LETTERS = 256
 const RANK_OF: Readonly<Record<string, Rank>> = { high: 0, normal: 1, low: 2 }
 
 /** Large arguments that are submitted. */
@@ -533,24 +534,27 @@ export class Jobs<Module> {
   /** The dead letters: jobs that have failed for good, with their errors. At most `jobsMax`, default 1000. */
   async dead(options?: { readonly jobsMax?: number }): Promise<DeadJob[]> {
     const { jobsMax } = deadOptions(options)
-    const found = new Map<string, Letter & { readonly revision: number }>()
+    const dead = new Map<string, DeadJob>()
     const { letters, records } = await this.#room()
-    const end = await letters.watch(({ key, bytes, revision }) => {
-      found.delete(key)
+    const read = async ({ key, bytes, revision }: Entry): Promise<DeadJob | undefined> => {
       const letter = readLetter(bytes)
-      if (letter !== undefined && found.size < jobsMax) found.set(key, { ...letter, revision })
-    })
-    end()
-    const dead: DeadJob[] = []
-    for (const [key, { revision, ...letter }] of found) {
-      const record = readRecord((await records.get(key))?.bytes)
+      const record = letter && readRecord((await records.get(key))?.bytes)
+      if (letter === undefined || record === undefined) return undefined
+      if (hasEnded(record) && record.status !== 'dead') {
+        // The letter of a host that was lost before it had written the end, which another one has.
+        await isDone(letters.delete(key, revision))
+        return undefined
+      }
       const job = readJob(letter.job)
-      // The letter of a host that was lost before it had written the end, which another one has.
-      if (hasEnded(record) && record.status !== 'dead') await isDone(letters.delete(key, revision))
-      else if (record !== undefined)
-        dead.push({ ...infoOf(key, letter.record), name: job?.name ?? '', args: argsOf(job) })
+      return { ...infoOf(key, letter.record), name: job?.name ?? '', args: argsOf(job) }
     }
-    return dead
+    let after: string | undefined
+    do {
+      const page = await letters.page({ after, itemsMax: Math.min(LETTERS, jobsMax - dead.size) })
+      for (const job of await Promise.all(page.items.map(read))) if (job !== undefined) dead.set(job.key, job)
+      after = page.next
+    } while (after !== undefined && dead.size < jobsMax)
+    return [...dead.values()]
   }
 
   /** Run a dead job anew, with all its attempts. @returns false for a key without a dead letter. */

@@ -96,7 +96,23 @@ export function lists(check: Check): void {
     assert.equal((await jobs.get('bad'))?.status, 'waiting')
   })
 
+  letters(check)
   bulks(check)
+}
+
+function letters(check: Check): void {
+  check('dead letters are read up to those that are asked for', async ({ name, jobs, begin, caller }) => {
+    await begin({ jobsMax: 2 })
+    for (const key of ['bad 1', 'bad 2', 'bad 3']) await jobs.submit(key, 'fail', [key], ONCE)
+    await ended(jobs, 'bad 1', 'bad 2', 'bad 3')
+    assert.deepEqual(keysOf(await jobs.dead()), ['bad 1', 'bad 2', 'bad 3'])
+    assert.equal((await jobs.dead({ jobsMax: 2 })).length, 2)
+    // Behind a page of what cannot be read.
+    const kept = await caller.engine.keyValue(`dead_${name}`, { ttlMs: 0 })
+    const noise = Array.from({ length: 300 }, (_, index) => `a ${index}`)
+    await Promise.all(noise.map((key) => kept.put(key, new Uint8Array([1, 2, 3]))))
+    assert.deepEqual(keysOf(await jobs.dead()), ['bad 1', 'bad 2', 'bad 3'])
+  })
 }
 
 function bulks(check: Check): void {
