@@ -36,6 +36,7 @@ if (runsHere(import.meta.url)) {
   const { DatabaseSync } = await import('node:sqlite')
   const { openFile, remoteName } = await import('./open.ts')
   const { migrate } = await import('./schema.ts')
+  const { Tables } = await import('./tables.ts')
   const folder = folderOf('sqlite')
   const newFile = (): string => join(folder, newName())
 
@@ -163,6 +164,25 @@ if (runsHere(import.meta.url)) {
     // Whoever waits for items finds it without asking.
     renameSync(file, `${file}-old`)
     assert.match(await other.ended, gone)
+  })
+
+  test('sqlite: the oldest item that waits is of any rank, and none that somebody has had', () => {
+    let nowMs = 1000
+    const db = openFile(DatabaseSync, newFile(), () => nowMs)
+    const tables = new Tables(db, () => nowMs)
+    for (const name of ['q', 'r']) tables.openQueue(name)
+    for (const rank of [2, 0, 1] as const) {
+      tables.add('q', `of rank ${rank}`, bytes('x'), rank)
+      nowMs += 100
+    }
+    const none = { name: 'r', waiting: 0, lent: 0, waitedMs: 0 }
+    assert.deepEqual(tables.queues(), [{ name: 'q', waiting: 3, lent: 0, waitedMs: 300 }, none])
+    tables.remove('q', 'of rank 2')
+    const lent = tables.lend('q', nowMs + 1000)!
+    assert.equal(lent.id, 'of rank 0')
+    tables.lendUntil(lent.seq, lent.attempt, 0)
+    assert.deepEqual(tables.queues(), [{ name: 'q', waiting: 1, lent: 1, waitedMs: 100 }, none])
+    db.close()
   })
 
   test('sqlite: a file may have tables of others', async () => {

@@ -163,15 +163,18 @@ export class Tables {
     return Number(row?.['due'] ?? Infinity)
   }
 
+  /** Counts in indexes alone: rows have the bytes of all jobs that wait. */
   queues(): QueueState[] {
-    const all = this.#sql(
-      'SELECT name, count(seq) AS items, count(seq) FILTER (WHERE attempts = 0) AS waiting, ' +
-        'min(added_ms) FILTER (WHERE attempts = 0) AS first ' +
-        'FROM corespun_queues LEFT JOIN corespun_items ON queue = name GROUP BY name',
-    ).all() as { name: string; items: number; waiting: number; first: number | null }[]
     const nowMs = this.#nowMs()
-    return all.map(({ name, items, waiting, first }) => {
-      return { name, waiting, lent: items - waiting, waitedMs: Math.max(0, nowMs - (first ?? nowMs)) }
+    const had = 'corespun_items INDEXED BY corespun_items_had WHERE attempts > 0 AND queue = ?'
+    const ready = 'corespun_items INDEXED BY corespun_items_ready WHERE until_ms = 0 AND queue = ?'
+    const first = `SELECT added_ms FROM ${ready} AND rank = ? AND attempts = 0 ORDER BY seq LIMIT 1`
+    const names = this.#sql('SELECT name FROM corespun_queues').all() as { name: string }[]
+    return names.map(({ name }) => {
+      const lent = Number(this.#get(`SELECT count(*) AS count FROM ${had}`, name)?.['count'])
+      const firsts = [0, 1, 2].map((rank) => Number(this.#get(first, name, rank)?.['added_ms'] ?? nowMs))
+      const waitedMs = Math.max(0, nowMs - Math.min(...firsts))
+      return { name, waiting: this.count(name) - lent, lent, waitedMs }
     })
   }
 
