@@ -524,8 +524,8 @@ export class Jobs<Module> {
 
   /**
    * How many jobs there are of each state, about, while jobs change. It reads what hosts have had and have
-   * not ended, and of what waits or has ended only how many there are; a file counts the latter one by one,
-   * a million in about 0.6 s.
+   * not ended, and of what waits or has ended only how many there are. A job that has replaced another counts
+   * among those that have ended, too, until a host has had it.
    */
   async counts(): Promise<JobCounts> {
     return counted(await this.#room(), this.#engine, this.name)
