@@ -17,7 +17,8 @@ export function substitutes(check: Check): void {
     for (const text of ['d', 'ee']) assert.equal(await jobs.submit('k', 'echo', [text], debounced), true)
     assert.equal(await jobs.result('k'), 'ee')
     assert.equal(await jobs.submit('k', 'echo', ['f']), false)
-    assert.equal(await jobs.count(), 0)
+    // The result is there before its host is done with it.
+    while ((await jobs.count()) > 0) await soon()
   })
 
   check('a job that runs is ended by the one that replaces it, and its value dropped', async (setting) => {

@@ -156,14 +156,14 @@ if (runsHere(import.meta.url)) {
     const engine = await sqliteEngine(file)
     const queue = await engine.queue('q')
     rmSync(file)
-    const gone = /was deleted, renamed or replaced while it was open/
-    await assert.rejects(queue.add('a', bytes('work'), 1), { code: 'FLEET_CLOSED', message: gone })
-    assert.match(await engine.ended, gone)
+    const removed = /was deleted, renamed or replaced while it was open/
+    await assert.rejects(queue.add('a', bytes('work'), 1), { code: 'FLEET_CLOSED', message: removed })
+    assert.match(await engine.ended, removed)
     const other = await sqliteEngine(file)
     await (await other.queue('q')).take(() => {}, { leasesMax: 1, leaseMs: 1000 })
     // Whoever waits for items finds it without asking.
     renameSync(file, `${file}-old`)
-    assert.match(await other.ended, gone)
+    assert.match(await other.ended, removed)
   })
 
   test('sqlite: the oldest item that waits is of any rank, and none that somebody has had', () => {
