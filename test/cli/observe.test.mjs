@@ -97,6 +97,11 @@ test(
       const file = join(files, 'early.cpuprofile')
       const early = start(['profile', 'busy', '--seconds', '600', '--output', file], { env })
       await until(early.child.stderr, () => early.err.includes('Ctrl-C ends it early\n'))
+      // Some tasks, so that there are samples of each.
+      let printed = ''
+      child.stdout.on('data', (chunk) => (printed += chunk))
+      const hasRun = (name) => printed.split(`${name}\n`).length > 4
+      await until(child.stdout, () => hasRun('threads') && hasRun('processes'))
       early.child.kill('SIGINT')
       const { code, out, err: shares } = await early.ended
       assert.equal(out, `${file}\n`)

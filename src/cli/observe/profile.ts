@@ -78,12 +78,17 @@ export async function profile(words: ProfileWords, context: CommandContext): Pro
   })
   const problems: string[] = []
   try {
-    const begun = (): void =>
+    const begun = new Set<ControlSocket>()
+    const add = (socket: ControlSocket): void => {
+      if (begun.has(socket) || begun.add(socket).size < sockets.length) return
       void context.stderr.write(`profiling for ${words.seconds} s; Ctrl-C ends it early\n`)
-    const asked = sockets.map((socket, index) =>
-      askFor(socket, words, { stop: stop.signal, ...(index === 0 && { event: begun }) }),
-    )
+    }
     // The process itself must answer; the others may have ended.
+    const asked = sockets.map((socket, index) => {
+      const answer = askFor(socket, words, { stop: stop.signal, event: () => add(socket) })
+      if (index > 0) answer.catch(() => add(socket))
+      return answer
+    })
     const [own, ...others] = await Promise.allSettled(asked)
     if (own.status === 'rejected') throw own.reason
     const threads = [...own.value]

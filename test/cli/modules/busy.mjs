@@ -1,6 +1,6 @@
 /**
  * A program with a zone of threads and one of processes, both busy with tasks that wait in between.
- * It runs until it is killed.
+ * It runs until it is killed, and prints the name of the zone after each task.
  */
 import { observe } from 'corespun/observe'
 import { zone } from 'corespun/zone'
@@ -25,6 +25,9 @@ for (const each of zones) await each.run(work, 1)
 console.log('busy')
 await Promise.all(
   zones.map(async (each) => {
-    for (;;) await each.run(work, 10)
+    for (;;) {
+      await each.run(work, 10)
+      console.log(each.id)
+    }
   }),
 )
