@@ -20,7 +20,7 @@ test('a first page may take three times as long as JSON, later ones one and a ha
     of('decode', 'pages 2 to 300', 'new worker', 1.5),
   ]
   const judged = Object.fromEntries(table.verdicts(rows).map(({ bar, holds }) => [bar, holds]))
-  assert.equal(Object.keys(judged).length, 24)
+  assert.equal(Object.keys(judged).length, 28)
   assert.equal(judged['encode of first page of 20 users, new process: ≤ 3 × JSON'], true)
   assert.equal(judged['decode of first page of 20 users, new process: ≤ 3 × JSON'], false)
   assert.equal(judged['encode of pages 2 to 300, new worker: ≤ 1.5 × JSON'], false)
