@@ -27,7 +27,6 @@ import {
   type TakeOptions,
   type Waiting,
 } from '../engine.ts'
-import { type Parcel, outcomeOf, postRequests } from './parcel.ts'
 import type { Name, Outcome, Request, Requests } from './requests.ts'
 import type { BoundPaging, Lent, Refusal } from './tables.ts'
 import type { FromThread, ToThread } from './thread.ts'
@@ -83,7 +82,7 @@ class SqliteEngine implements Engine {
 
   constructor(thread: Worker) {
     this.#thread = thread
-    thread.on('message', (parcel: Parcel) => this.#received(outcomeOf(parcel)))
+    thread.on('message', (outcome: Outcome) => this.#received(outcome))
     this.ended = new Promise((end) => {
       thread.on('error', (error) => (this.#reason ??= reasonOf(error)))
       thread.once('exit', () => {
@@ -164,13 +163,13 @@ class SqliteEngine implements Engine {
     if (this.#requests.length === 0) return
     const requests = this.#requests
     this.#requests = []
-    postRequests(this.#thread, requests)
+    this.#thread.postMessage(requests satisfies ToThread)
   }
 
   async queue(name: string): Promise<Queue> {
     await this.#ask('openQueue', name)
     return {
-      add: (id, bytes, rank, instead) => this.#ask('add', name, id, bytes, rank, instead?.addedMs),
+      add: (id, bytes, rank, instead) => this.#ask('add', name, id, own(bytes), rank, instead?.addedMs),
       find: (id) => this.#ask<Waiting | undefined>('find', name, id),
       page: (paging, isLent = false) => this.#ask('pageItems', name, bound(paging), isLent),
       remove: (id) => this.#ask('remove', name, id),
@@ -206,7 +205,7 @@ class SqliteEngine implements Engine {
     return {
       get: (key) => this.#ask<Entry | undefined>('get', name, key),
       put: (key, bytes, { revision, ttlMs = storeMs } = {}) =>
-        this.#ask('put', name, key, bytes, revision, ttlMs),
+        this.#ask('put', name, key, own(bytes), revision, ttlMs),
       delete: async (key, revision) => void (await this.#ask('put', name, key, undefined, revision, 0)),
       page: (paging) => this.#ask('pageValues', name, bound(paging)),
       last: () => this.#ask('last', name),
@@ -227,7 +226,7 @@ class SqliteEngine implements Engine {
     const store = `objects of ${name}`
     await this.#ask('openStore', store, ttlMs)
     return {
-      put: async (key, bytes) => void (await this.#ask('put', store, key, bytes, undefined, ttlMs)),
+      put: async (key, bytes) => void (await this.#ask('put', store, key, own(bytes), undefined, ttlMs)),
       get: (key, bytesMax) => this.#ask<Uint8Array | undefined>('getObject', store, key, bytesMax),
       delete: async (key) => void (await this.#ask('put', store, key, undefined, undefined, 0)),
     }
@@ -253,3 +252,7 @@ class SqliteEngine implements Engine {
 }
 
 const bound = ({ after, itemsMax }: Paging): BoundPaging => ({ after, itemsMax, bytesMax: PAGE_BYTES_MAX })
+
+/** A message to a thread has all of the memory that a view is a part of. */
+const own = (bytes: Uint8Array): Uint8Array =>
+  bytes.byteLength === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes)

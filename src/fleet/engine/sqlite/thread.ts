@@ -11,7 +11,6 @@ import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from '
 import { failureOf } from './failures.ts'
 import { Keeper } from './keeper.ts'
 import { openFile } from './open.ts'
-import { type Parcel, addRequests, postOutcome } from './parcel.ts'
 import type { Outcome, Request } from './requests.ts'
 import type { Refusal } from './tables.ts'
 
@@ -23,9 +22,9 @@ const LOOK_PART = 1 / 8
 const GROUP_MAX = 4096
 
 /** What the thread sends: that the file is open, or why not, and then outcomes. */
-export type FromThread = Parcel | { readonly opened: Refusal | true }
-/** What it receives: requests. */
-export type ToThread = Parcel | 'close'
+export type FromThread = Outcome | { readonly opened: Refusal | true }
+/** What it receives. */
+export type ToThread = readonly Request[] | 'close'
 
 const nowMs = (): number => Date.now()
 
@@ -61,7 +60,7 @@ function start(port: MessagePort, file: string): void {
   }
   const run = (requests: readonly Request[]): void => {
     const outcome = keeper.run(requests)
-    if (!isEmpty(outcome)) postOutcome(port, outcome)
+    if (!isEmpty(outcome)) port.postMessage(outcome satisfies FromThread)
     if (outcome.fatal !== undefined) return end()
     clearTimeout(looking)
     const atMs = performance.now()
@@ -80,7 +79,7 @@ function start(port: MessagePort, file: string): void {
         runAll(requests)
         return end()
       }
-      addRequests(message, requests)
+      for (const request of message) requests.push(request)
       message = receiveMessageOnPort(port)?.message as ToThread | undefined
     }
     runAll(requests)
