@@ -20,8 +20,10 @@ test('each demand compares with its own figure, and none holds unmeasured', () =
     of('long', 'first tenth', 100),
     of('sleeping', 'start', 3000 + more),
     of('sleeping', 'memory of each', 200 + more),
+    of('workflows', 'per core', rate),
+    of('workflows', 'per core', 1000, 'DBOS'),
   ]
-  assert.deepEqual(holdsOf(table, rows(0, 1000)), Array(5).fill(true))
-  assert.deepEqual(holdsOf(table, rows(1, 999)), Array(5).fill(false))
-  assert.deepEqual(holdsOf(table, []), Array(5).fill(undefined))
+  assert.deepEqual(holdsOf(table, rows(0, 1000)), Array(6).fill(true))
+  assert.deepEqual(holdsOf(table, rows(1, 999)), Array(6).fill(false))
+  assert.deepEqual(holdsOf(table, []), Array(6).fill(undefined))
 })

@@ -19,6 +19,7 @@ import { PACKAGE_FOLDER } from '../../harness/paths.ts'
 /** A server that runs. */
 export interface Running {
   readonly url: string
+  readonly pid: number
   end(): Promise<void>
 }
 
@@ -69,6 +70,7 @@ export async function startServer(
   const scheme = name === 'nats-server' ? 'nats' : 'redis'
   return {
     url: `${scheme}://127.0.0.1:${port}`,
+    pid: child.pid!,
     async end() {
       child.kill('SIGKILL')
       await exited
@@ -108,6 +110,7 @@ export async function startPostgres(skip: (what: string, why: string) => void): 
   await ready('postgres', child)
   return {
     url: `postgres://postgres@/postgres?host=${encodeURIComponent(folder)}`,
+    pid: child.pid!,
     async end() {
       child.kill('SIGQUIT')
       await exited
