@@ -1,5 +1,5 @@
 /**
- * Every file of examples/ is run, as a user would run it, and ends well.
+ * Every file of examples/ is run, as a user would run it, and ends well; test/browser serves examples/shop.
  *
  * A TypeScript file is loaded by Corespun's own loader where Node cannot. Files with much to do get
  * arguments that make them do less; whether what they print is right, they check themselves.
@@ -19,8 +19,11 @@ const ARGUMENTS = {
 }
 
 const folder = inRoot('examples')
-/** What lies in a folder `page` runs in browsers; test/browser looks at it there. */
-const files = filesBelow(folder, (path) => /\.(ts|mts|cts|js|mjs|cjs)$/.test(path) && !/\/page\//.test(path))
+/** What lies in a folder `page` runs in browsers, and a shop until it is stopped: test/browser has both. */
+const files = filesBelow(
+  folder,
+  (path) => /\.(ts|mts|cts|js|mjs|cjs)$/.test(path) && !/\/(page|shop)\//.test(path),
+)
 
 test('there are examples', () => assert.ok(files.length > 0))
 

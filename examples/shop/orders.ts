@@ -1,0 +1,113 @@
+/**
+ * Orders behind HTTP: a request starts one, or finds the one that it has started before; its progress is a
+ * stream of events that resumes.
+ *
+ * An order is found with the session that has started it, and by nobody else.
+ */
+import { runs } from 'corespun/durable'
+import { connect, NonRetryableError } from 'corespun/fleet'
+import { events, type HttpRequest, route, StatusError } from 'corespun/http'
+import { z } from 'zod'
+import { priced, sessionOf } from './basket.ts'
+import { Missing } from './catalogue.ts'
+import { checkout, type Stage } from './checkout.ts'
+import { fleetAddress } from './settings.ts'
+
+export const fleet = await connect(fleetAddress)
+/** Each worker runs orders, and continues those of one that has died, at the latest after `leaseMs`. */
+const work = await runs(fleet, { definitions: [checkout], leaseMs: 5000 })
+
+const Id = z.object({ id: z.uuid() })
+const Order = z.object({ status: z.enum(['open', 'done', 'failed']), reason: z.string().optional() })
+const Reached = z.object({
+  'last-event-id': z
+    .string()
+    .regex(/^(\d|end)$/)
+    .optional(),
+})
+
+export const orders = {
+  '/api/orders': {
+    POST: route(
+      {
+        summary: 'Order what is in the basket; the same Idempotency-Key is the same order',
+        headers: z.object({ 'idempotency-key': Id.shape.id }),
+        /** `cents` is what the customer has agreed to pay. */
+        body: z.object({ cents: z.int(), card: z.string().min(1).max(200) }),
+        responses: { 202: Id, 409: Missing },
+      },
+      async ({ request, headers: { 'idempotency-key': id }, body, respond }) => {
+        const session = sessionOf(request)
+        const customer = await session.get()
+        if (customer === undefined) return respond(409, { reason: 'the basket is empty' })
+        const key = `${customer.id} ${id}`
+        if (!(await exists(key))) {
+          const { lines, cents } = priced(customer)
+          if (lines.length === 0) return respond(409, { reason: 'the basket is empty' })
+          if (cents !== body.cents) return respond(409, { reason: 'prices have changed; look again' })
+          await work.start('checkout', { key, lines, cents, card: body.card }, { key })
+          await session.update((before = customer) => ({ ...before, basket: {} }))
+        }
+        return respond(202, { id }, { location: `/api/orders/${id}` })
+      },
+    ),
+  },
+  '/api/orders/:id': {
+    GET: route(
+      { summary: 'An order', params: Id, responses: { 200: Order } },
+      async ({ request, params: { id } }) => {
+        const { status, error } = await (await runOf(request, id)).state()
+        if (status === 'done') return { status }
+        if (status !== 'failed' && status !== 'cancelled') return { status: 'open' as const }
+        // What is meant for the customer; the message of any other error is not.
+        const reason =
+          error instanceof NonRetryableError ? error.message : 'The order could not be completed.'
+        return { status: 'failed' as const, reason }
+      },
+    ),
+  },
+  '/api/orders/:id/events': {
+    GET: route({ summary: 'The stages of an order', params: Id, headers: Reached }, async (input) => {
+      const last = input.headers['last-event-id']
+      if (last === 'end') return new Response(null, { status: 204 }) // EventSource reconnects no more
+      const run = await runOf(input.request, input.params.id)
+      return events(
+        async function* (left) {
+          let next = last === undefined ? 0 : Number(last) + 1
+          for await (const stages of run.progress<Stage[]>({ signal: left }))
+            for (; next < stages.length; next++) yield { id: String(next), data: stages[next] }
+          if (!left.aborted) yield { id: 'end', event: 'end', data: (await run.state()).status }
+        },
+        { signal: closing.signal },
+      )
+    }),
+  },
+}
+
+const closing = new AbortController()
+
+/** @param drained Resolves when the open requests are done. */
+export async function closeOrders(drained: Promise<void>): Promise<void> {
+  closing.abort()
+  await drained
+  await work.close()
+  await fleet.close()
+}
+
+/** @throws {StatusError} 404 for an order that is not one of this customer. */
+async function runOf(request: HttpRequest, id: string) {
+  const key = `${(await sessionOf(request).get())?.id} ${id}`
+  if (!(await exists(key))) throw new StatusError(404, 'there is no such order')
+  return work.get('checkout', key)
+}
+
+async function exists(key: string): Promise<boolean> {
+  const state = work.get('checkout', key).state()
+  return state.then(
+    () => true,
+    (error: { code?: string }) => {
+      if (error.code === 'RUN_UNKNOWN') return false
+      throw error
+    },
+  )
+}
