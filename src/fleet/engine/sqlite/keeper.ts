@@ -55,6 +55,8 @@ export class Keeper {
   readonly #watchers = new Map<number, Watcher>()
   /** Changes up to this revision have been reported. */
   #reported = 0
+  /** The last revision that this connection has committed. */
+  #wrote = 0
   #lookedMs: number
   #mayLend = false
   #mayReport = false
@@ -109,15 +111,26 @@ export class Keeper {
         return requests.map((request) => this.#reply(request, begun, entries))
       }
       const isDurable = requests.some(([, name]) => DURABLE.has(name))
-      outcome.replies.push(...this.#transaction(isWrite, isDurable, work))
+      const replies = this.#transaction(isWrite, isDurable, work)
+      outcome.replies.push(...replies)
       for (const begin of begun) begin()
       if (requests.some(([, name]) => LENDS.has(name))) this.#mayLend = true
-      if (requests.some(([, name]) => name === 'put')) this.#mayReport = true
+      if (this.#watchers.size > 0) this.#noteWrites(requests, replies)
     } catch (error) {
       entries.length = 0
       if (requests.length > 1 && !isBusy(error)) return this.#apart(requests, outcome)
       for (const [id, name] of requests)
         outcome.replies.push([id, undefined, this.#failed(error, `${name} in ${this.#file}`, outcome)])
+    }
+  }
+
+  /** What nobody here watches is not read again. */
+  #noteWrites(requests: readonly Request[], replies: Outcome['replies']): void {
+    const watched = new Set([...this.#watchers.values()].map(({ store }) => store))
+    for (const [index, [, name, store]] of requests.entries()) {
+      if (name !== 'put') continue
+      if (watched.has(store)) this.#mayReport = true
+      this.#wrote = Math.max(this.#wrote, Number(replies[index][1] ?? 0))
     }
   }
 
@@ -247,7 +260,8 @@ export class Keeper {
         this.#watchers.clear()
       }
       this.#lookedMs = nowMs
-      if (this.#watchers.size > 0 && this.#mayReport) this.#report(outcome)
+      if (!this.#mayReport) this.#reported = Math.max(this.#reported, this.#wrote)
+      else if (this.#watchers.size > 0) this.#report(outcome)
       if (this.#takers.size > 0 && (this.#mayLend || nowMs >= this.#dueMs)) this.#lend(nowMs, outcome)
     } catch (error) {
       // Nobody has asked for this, and it is tried again at the next look.
@@ -346,8 +360,10 @@ export class Keeper {
   #transaction<Value>(isWrite: boolean, isDurable: boolean, work: () => Value): Value {
     return whenFree(this.#nowMs, () => {
       if (isWrite) this.#sync(isDurable)
+      this.#tables.begin()
       return transaction(this.#db, isWrite, () => {
         const value = work()
+        this.#tables.settle()
         if (isDurable) this.#sweep()
         return value
       })

@@ -56,6 +56,8 @@ const STEPS: readonly string[] = [
   END;`,
   // By id what somebody has had, also when it waits again: lists and counts read nothing else.
   'CREATE INDEX corespun_items_had ON corespun_items (queue, id) WHERE attempts > 0',
+  // Who writes counts, once in a transaction.
+  'DROP TRIGGER corespun_values_replaced; DROP TRIGGER corespun_values_written',
 ]
 /** Of the tables that this module writes. */
 export const VERSION = STEPS.length

@@ -58,6 +58,9 @@ export async function sqliteEngine(path: string): Promise<Engine> {
 
 const errorOf = ({ code, facts }: Refusal): FleetError => new FleetError(code, facts)
 
+/** So many requests of a turn are sent before its end, when the thread would wait for them. */
+const EARLY = 16
+
 /** Who waits for a reply. */
 interface Asked {
   resolve(value: never): void
@@ -77,6 +80,9 @@ class SqliteEngine implements Engine {
   /** Of this turn. */
   #requests: Request[] = []
   #count = 0
+  /** The last request that was sent, and the last that was replied to. */
+  #sent = 0
+  #replied = 0
   /** Why it has ended, or ends. */
   #reason: string | undefined
 
@@ -98,6 +104,7 @@ class SqliteEngine implements Engine {
       for (const [id, entry] of entries) this.#watches.get(id)?.on(entry)
       for (const [id, lent] of leases) this.#lent(id, lent)
     }
+    this.#replied = replies.at(-1)?.[0] ?? this.#replied
     for (const [id, value, failure] of replies) {
       const asked = this.#asked.get(id)
       this.#asked.delete(id)
@@ -141,6 +148,7 @@ class SqliteEngine implements Engine {
     if (this.#reason !== undefined) return id
     if (this.#requests.length === 0) setImmediate(() => this.#flush())
     this.#requests.push([id, name, ...args] as unknown as Request)
+    if (this.#requests.length === EARLY && this.#replied === this.#sent) this.#flush()
     return id
   }
 
@@ -163,6 +171,7 @@ class SqliteEngine implements Engine {
     if (this.#requests.length === 0) return
     const requests = this.#requests
     this.#requests = []
+    this.#sent = requests.at(-1)![0]
     this.#thread.postMessage(requests satisfies ToThread)
   }
 

@@ -53,6 +53,8 @@ export class Tables {
   readonly #db: DatabaseSync
   readonly #nowMs: () => number
   readonly #statements = new Map<string, StatementSync>()
+  /** Of this transaction: of each store that was written the last revision, and how many values more it has. */
+  readonly #written = new Map<string, { last: number; more: number }>()
 
   constructor(db: DatabaseSync, nowMs: () => number) {
     this.#db = db
@@ -71,6 +73,18 @@ export class Tables {
 
   #run(text: string, ...values: SQLInputValue[]): number {
     return Number(this.#sql(text).run(...values).changes)
+  }
+
+  /** A transaction begins: whatever another has written was kept, or taken back. */
+  begin(): void {
+    this.#written.clear()
+  }
+
+  /** What stores have is counted once in a transaction, at its end, or before it is read. */
+  settle(): void {
+    const count = 'UPDATE corespun_stores SET last = ?, count = count + ? WHERE name = ?'
+    for (const [store, { last, more }] of this.#written) this.#run(count, last, more, store)
+    this.#written.clear()
   }
 
   openQueue(name: string): void {
@@ -215,16 +229,40 @@ export class Tables {
     revision: number | undefined,
     ttlMs: number,
   ): number {
-    const live = `SELECT revision FROM corespun_values WHERE store = ? AND key = ? AND ${LIVE}`
     const nowMs = this.#nowMs()
-    const current = Number(this.#get(live, store, key, nowMs)?.['revision'] ?? 0)
+    const endsMs = bytes === undefined ? nowMs + MARK_MS : ttlMs === 0 ? 0 : Math.ceil(nowMs + ttlMs)
+    const insert = 'INTO corespun_values (store, key, ends_ms, bytes) VALUES (?, ?, ?, ?)'
+    if (revision === 0 && bytes !== undefined) {
+      const added = this.#sql(`INSERT OR IGNORE ${insert}`).run(store, key, endsMs, bytes)
+      if (added.changes === 1) return this.#wrote(store, added.lastInsertRowid, 1)
+    }
+    const found = this.#get(
+      `SELECT revision, ${LIVE} AS live, bytes IS NOT NULL AS had FROM corespun_values WHERE store = ? AND key = ?`,
+      nowMs,
+      store,
+      key,
+    )
+    const current = found?.['live'] === 1 ? Number(found['revision']) : 0
     if (revision !== undefined && revision !== current) throw new Refusal('FLEET_CONFLICT', { key, revision })
     if (bytes === undefined && current === 0) return 0
-    const endsMs = bytes === undefined ? nowMs + MARK_MS : ttlMs === 0 ? 0 : Math.ceil(nowMs + ttlMs)
-    const { lastInsertRowid } = this.#sql(
-      'INSERT OR REPLACE INTO corespun_values (store, key, ends_ms, bytes) VALUES (?, ?, ?, ?)',
-    ).run(store, key, endsMs, bytes ?? null)
-    return Number(lastInsertRowid)
+    const { lastInsertRowid } = this.#sql(`INSERT OR REPLACE ${insert}`).run(
+      store,
+      key,
+      endsMs,
+      bytes ?? null,
+    )
+    return this.#wrote(store, lastInsertRowid, Number(bytes !== undefined) - Number(found?.['had'] ?? 0))
+  }
+
+  #wrote(store: string, rowid: number | bigint, more: number): number {
+    const last = Number(rowid)
+    const written = this.#written.get(store)
+    if (written === undefined) this.#written.set(store, { last, more })
+    else {
+      written.last = last
+      written.more += more
+    }
+    return last
   }
 
   /** By keys, through their index. */
@@ -243,6 +281,7 @@ export class Tables {
 
   /** The last revision of a store. */
   last(store: string): number {
+    this.settle()
     return Number(this.#get('SELECT last FROM corespun_stores WHERE name = ?', store)?.['last'] ?? 0)
   }
 
@@ -253,6 +292,7 @@ export class Tables {
 
   /** Reads none of them: of those that are counted in the table, what has ended and is not swept is read. */
   valuesIn(store: string): number {
+    this.settle()
     const ended =
       'SELECT count(*) FROM corespun_values INDEXED BY corespun_values_ends ' +
       'WHERE ends_ms > 0 AND ends_ms <= ? AND store = name AND bytes IS NOT NULL'
