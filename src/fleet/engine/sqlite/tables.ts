@@ -53,7 +53,7 @@ export class Tables {
   readonly #db: DatabaseSync
   readonly #nowMs: () => number
   readonly #statements = new Map<string, StatementSync>()
-  /** Of this transaction: of each store that was written the last revision, and how many values more it has. */
+  /** Of each store that this transaction writes: its last revision, and how many values more it has. */
   readonly #written = new Map<string, { last: number; more: number }>()
 
   constructor(db: DatabaseSync, nowMs: () => number) {
@@ -237,7 +237,8 @@ export class Tables {
       if (added.changes === 1) return this.#wrote(store, added.lastInsertRowid, 1)
     }
     const found = this.#get(
-      `SELECT revision, ${LIVE} AS live, bytes IS NOT NULL AS had FROM corespun_values WHERE store = ? AND key = ?`,
+      `SELECT revision, ${LIVE} AS live, bytes IS NOT NULL AS had FROM corespun_values ` +
+        'WHERE store = ? AND key = ?',
       nowMs,
       store,
       key,
