@@ -16,8 +16,8 @@ export interface Changing {
 }
 
 export class Entry<Store = unknown> implements Changing {
-  readonly store: Store
-  readonly key: string
+  store: Store
+  key: string
   /** Whether its version is compared when the transaction commits. */
   isRead = false
   /** Whether `value` is what was read; not after a first way that `orElse` has left. */
@@ -42,6 +42,22 @@ export class Entry<Store = unknown> implements Changing {
   constructor(store: Store, key: string) {
     this.store = store
     this.key = key
+  }
+
+  /** Makes it that of another key, as a new one is. */
+  renew(store: Store, key: string): this {
+    this.store = store
+    this.key = key
+    this.isRead = false
+    this.isFresh = false
+    this.leftMs = 0
+    this.action = NONE
+    return this
+  }
+
+  /** Drops what it refers to. */
+  release(): void {
+    this.store = this.value = this.written = undefined as never
   }
 
   /** What the transaction has for the key. */

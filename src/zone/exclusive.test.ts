@@ -106,71 +106,75 @@ test('an exclusive call that is cancelled before its turn lets the others go on'
   }))
 
 for (const isolation of ['thread', 'process'] as const)
-  test(`streams, broadcasts and ends of exclusive calls: ${isolation}`, {
-    skip: isolation === 'process' && process.platform === 'win32',
-  }, () =>
-    inZone({ workers: 1, isolation, tasksPerWorkerMax: 4, graceMs: 1 }, async (own) => {
-      async function* plusOne(items: AsyncIterable<number>): AsyncGenerator<number> {
-        for await (const item of items) yield item + 1
-      }
-      async function* endlessly(): AsyncGenerator<number> {
-        yield 1
-        for (;;) Atomics.load(new Int32Array(1), 0)
-      }
-      const others = (): Promise<number>[] => Array.from({ length: 6 }, () => own.run(beside, 1))
-      const options = { exclusive: true }
-      for (const stream of [
-        own.stream(plusOne, [1, 2, 3], options),
-        own.with(options).stream(plusOne, [1, 2, 3]),
-      ]) {
-        const beside = others()
-        const items = []
-        for await (const item of stream) items.push(item)
-        assert.deepEqual(items, [2, 3, 4])
-        await Promise.all(beside)
-      }
-      const sum = async (items: AsyncIterable<number>): Promise<number> => {
-        let sum = 0
-        for await (const item of items) sum += item
-        return sum
-      }
-      async function* ones(): AsyncGenerator<number> {
-        yield* [1, 1, 1]
-      }
-      assert.equal((await own.execute(sum as never, [ones()], options)).value, 3)
-      const runs = own.execute(beside, [3], options)
-      await own.with(options).broadcast(() => {
-        const worker = globalThis as { running?: Set<unknown>; seen?: number }
-        worker.seen = worker.running?.size ?? 0
-      })
-      assert.equal((await runs).value, 1)
-      own.broadcastSync(() => void ((globalThis as { sync?: boolean }).sync = true))
-      const found = await own.run(() => {
-        const { seen, sync } = globalThis as { seen?: number; sync?: boolean }
-        return [seen, sync]
-      })
-      assert.deepEqual(found, [0, true])
-      for (const begins of ['a call', 'a stream']) {
-        const controller = new AbortController()
-        const limits = { exclusive: true, signal: controller.signal }
-        const read = async (): Promise<void> => {
-          for await (const item of own.stream(endlessly, [], limits))
-            if (item === 1) controller.abort(new Error('enough'))
+  test(
+    `streams, broadcasts and ends of exclusive calls: ${isolation}`,
+    {
+      skip: isolation === 'process' && process.platform === 'win32',
+    },
+    () =>
+      inZone({ workers: 1, isolation, tasksPerWorkerMax: 4, graceMs: 1 }, async (own) => {
+        async function* plusOne(items: AsyncIterable<number>): AsyncGenerator<number> {
+          for await (const item of items) yield item + 1
         }
-        const loops = (): never => {
+        async function* endlessly(): AsyncGenerator<number> {
+          yield 1
           for (;;) Atomics.load(new Int32Array(1), 0)
         }
-        const ends = begins === 'a stream' ? read() : own.execute(loops, [], limits)
-        const rejects = assert.rejects(ends, { message: 'enough' })
-        const after = others()
-        if (begins === 'a call') {
-          await until(() => own.stats().running === 1)
-          controller.abort(new Error('enough'))
+        const others = (): Promise<number>[] => Array.from({ length: 6 }, () => own.run(beside, 1))
+        const options = { exclusive: true }
+        for (const stream of [
+          own.stream(plusOne, [1, 2, 3], options),
+          own.with(options).stream(plusOne, [1, 2, 3]),
+        ]) {
+          const beside = others()
+          const items = []
+          for await (const item of stream) items.push(item)
+          assert.deepEqual(items, [2, 3, 4])
+          await Promise.all(beside)
         }
-        await Promise.all([rejects, ...after])
-      }
-      assert.equal(own.stats().failed, 0)
-    }))
+        const sum = async (items: AsyncIterable<number>): Promise<number> => {
+          let sum = 0
+          for await (const item of items) sum += item
+          return sum
+        }
+        async function* ones(): AsyncGenerator<number> {
+          yield* [1, 1, 1]
+        }
+        assert.equal((await own.execute(sum as never, [ones()], options)).value, 3)
+        const runs = own.execute(beside, [3], options)
+        await own.with(options).broadcast(() => {
+          const worker = globalThis as { running?: Set<unknown>; seen?: number }
+          worker.seen = worker.running?.size ?? 0
+        })
+        assert.equal((await runs).value, 1)
+        own.broadcastSync(() => void ((globalThis as { sync?: boolean }).sync = true))
+        const found = await own.run(() => {
+          const { seen, sync } = globalThis as { seen?: number; sync?: boolean }
+          return [seen, sync]
+        })
+        assert.deepEqual(found, [0, true])
+        for (const begins of ['a call', 'a stream']) {
+          const controller = new AbortController()
+          const limits = { exclusive: true, signal: controller.signal }
+          const read = async (): Promise<void> => {
+            for await (const item of own.stream(endlessly, [], limits))
+              if (item === 1) controller.abort(new Error('enough'))
+          }
+          const loops = (): never => {
+            for (;;) Atomics.load(new Int32Array(1), 0)
+          }
+          const ends = begins === 'a stream' ? read() : own.execute(loops, [], limits)
+          const rejects = assert.rejects(ends, { message: 'enough' })
+          const after = others()
+          if (begins === 'a call') {
+            await until(() => own.stats().running === 1)
+            controller.abort(new Error('enough'))
+          }
+          await Promise.all([rejects, ...after])
+        }
+        assert.equal(own.stats().failed, 0)
+      }),
+  )
 
 test('an exclusive call may call its own zone, and be called from another zone', () =>
   inZones([{ workers: 1 }, { workers: 1 }], async (own, other) => {

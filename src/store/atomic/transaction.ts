@@ -57,6 +57,9 @@ interface Point {
 /** The transaction that runs in this thread. */
 let running: Transaction | undefined
 
+/** The list of the last transaction of one key: most of what the next one would allocate. */
+let spare: Entry<Store>[] | undefined
+
 function begin(tx: Transaction): void {
   running = tx
 }
@@ -232,9 +235,17 @@ export class Transaction {
       return false
     } finally {
       if (this.#entered > 0) this.#leaveAll()
-      if (this.#state === ACTIVE) this.#state = ENDED
+      if (this.#state === ACTIVE) this.#end()
       running = undefined
     }
+  }
+
+  #end(): void {
+    this.#state = ENDED
+    const entries = this.#entries
+    if (entries.length !== 1) return
+    spare = entries
+    entries[0].release()
   }
 
   /** @internal Whether the attempt has called `retry`; otherwise it had a conflict. */
@@ -279,10 +290,13 @@ export class Transaction {
     const entries = this.#entries
     if (entries.length === this.#keysMax)
       throw new StoreError('STORE_ATOMIC_KEYS', { call: this.#call, keysMax: this.#keysMax })
-    const entry = new Entry(store, key)
+    const isFirst = this.#entered === 0
+    const first = isFirst ? spare : undefined
+    if (isFirst) spare = undefined
+    const entry = first === undefined ? new Entry(store, key) : first[0].renew(store, key)
     Store.enter(store, entry)
     // A list of one has no room for more; the first push would make room for sixteen.
-    if (this.#entered === 0) this.#entries = [entry]
+    if (isFirst) this.#entries = first ?? [entry]
     else entries.push(entry)
     this.#entered++
     if (entries.length > FEW) this.#keep(entry)
