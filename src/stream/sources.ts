@@ -227,25 +227,29 @@ class Reading extends Op<Wait> {
     const fiber = this.#waiter
     // It was interrupted: the item is dropped.
     if (fiber === undefined) return
-    let next: IteratorResult<unknown>
-    let value: unknown
+    const outer = running.fiber
+    let isOfSource = true
+    let wait: Wait
     try {
-      next = resultOf(result)
-      if (next.done === true) {
-        this.#isOver = true
-        return this.#wake(undefined)
+      const next = resultOf(result)
+      if (next.done === true) this.#isOver = true
+      else {
+        const { value } = next
+        isOfSource = false
+        running.fiber = fiber
+        wait = this.#emit(value)
       }
-      value = next.value
     } catch (error) {
-      return this.#failed(error)
+      this.#isOver ||= isOfSource
+      this.#thrown = { error, isOfSource }
     }
-    const wait = this.#passed(value, fiber)
+    running.fiber = outer
     // What a stage does may have interrupted the fiber.
     if (this.#waiter === undefined) return
     if (wait instanceof News) {
       this.#full = wait
       wait.park(this as unknown as Waiter)
-    } else if (wait !== undefined || this.#thrown !== undefined) this.#wake(wait)
+    } else if (wait !== undefined || this.#isOver || this.#thrown !== undefined) this.#wake(wait)
     else this.#goOn()
   }
 
@@ -253,19 +257,6 @@ class Reading extends Op<Wait> {
     if (this.#turns.isDue()) turn.steps = 0
     if (--turn.steps > 0) this.#read()
     else this.#wake(undefined)
-  }
-
-  #passed(value: unknown, fiber: Waiter): Wait {
-    const outer = running.fiber
-    running.fiber = fiber
-    try {
-      return this.#emit(value)
-    } catch (error) {
-      this.#thrown = { error, isOfSource: false }
-      return undefined
-    } finally {
-      running.fiber = outer
-    }
   }
 
   #wake(result: Wait): void {
