@@ -14,7 +14,6 @@ import {
   forkIn,
   inNursery,
   troublesBeside,
-  troublesIn,
   withErrors,
 } from '../fiber/internal.ts'
 import { Boxed, type Failed, type Passage } from './passage.ts'
@@ -26,8 +25,8 @@ const ENDED = Exit.interruption('its stream has ended')
 export class Children extends Nursery {
   /** How errors call the stage. */
   readonly stage: string
-  /** What fibers have ended with by themselves. */
-  readonly failures: Failed[] = []
+  /** Fibers that have failed by themselves. */
+  readonly failed: Fiber[] = []
 
   constructor(host: Fiber, stage: string) {
     super(host)
@@ -39,7 +38,12 @@ export class Children extends Nursery {
     if (exit === undefined || exit.kind === 'success') return
     if (this.isClosing) return super.childEnded(child)
     ;(child as Fiber).observe()
-    this.failures.push(exit)
+    this.failed.push(child as Fiber)
+  }
+
+  /** What a fiber has failed with by itself is the run's in its turn, which did not come. */
+  protected override troublesOf(child: Fiber): Failed[] {
+    return troublesBeside(child)
   }
 
   /** Run a stream in a fiber; it passes its items to `emit`, and its end to the passage. */
@@ -99,12 +103,13 @@ function* decidedBeside<A>(
   } finally {
     // Interrupted: what went wrong before is not lost.
     if (exit === undefined)
-      for (const failed of children.failures.flatMap(troublesBeside)) children.host.more().addError(failed)
+      for (const trouble of children.failed.flatMap(troublesBeside)) children.host.more().addError(trouble)
   }
   if (exit.kind === 'success') {
     yield* children.dismiss(ENDED, children.stage)
     return exit.value
   }
-  const others = children.failures.filter((failed) => failed !== exit).flatMap(troublesIn)
+  // What it has failed with has all that went wrong in that fiber.
+  const others = children.failed.filter((child) => child.exit !== exit).flatMap(troublesBeside)
   return yield* decided(children, withErrors(exit, others) as Failed)
 }

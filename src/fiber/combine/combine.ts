@@ -303,7 +303,7 @@ export function* decided(nursery: Nursery, exit: Failed): Operation<never, unkno
 
 /** Interrupted before the outcome: what went wrong in a part is kept, as that of one that has not ended. */
 function keep(nursery: Nursery, exit: Failed): void {
-  for (const trouble of troublesBeside(exit)) nursery.host.more().addError(trouble)
+  for (const trouble of troublesBeside({ exit })) nursery.host.more().addError(trouble)
 }
 
 function noneOf(failed: { index: number; exit: Failed }[]): Failed {

@@ -18,6 +18,8 @@ export interface Child {
   readonly isObserved: boolean
   /** How a message calls it. */
   readonly title: string
+  /** What was raised last before it was interrupted. */
+  readonly failedBefore: Failed | undefined
   /** Unwind it, and let `why` be its exit. */
   interruptWith(why: Failed): void
 }

@@ -34,6 +34,8 @@ export class Extra {
   raised: Failed | undefined = undefined
   /** The exit that `raiseAgain` replaced: see `exitWithin`. */
   replaced: Failed | undefined = undefined
+  /** What was raised last before it was interrupted. */
+  before: Failed | undefined = undefined
   /** Why it is interrupted. */
   cause: Failed | undefined = undefined
   /** What was thrown into the body to unwind it. */

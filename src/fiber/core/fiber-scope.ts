@@ -86,9 +86,7 @@ export function troublesIn(failed: Failed): Failed[] {
  * @param call What it has lost, as in `race()`.
  */
 export function reportLoser(child: Child, call: string): void {
-  const { exit } = child
-  if (exit === undefined || exit.kind === 'success') return
-  for (const failed of troublesBeside(exit)) {
+  for (const failed of troublesBeside(child)) {
     const { cause, error } = causeOf(failed)
     turn.scheduler.report(
       new FiberError('FIBER_LOSER_FAILED', { fiber: child.title, call, error }, { cause }),
@@ -96,10 +94,18 @@ export function reportLoser(child: Child, call: string): void {
   }
 }
 
-/** {@link troublesIn} without the failure that it ended with by itself. */
-export function troublesBeside(failed: Failed): Failed[] {
-  const troubles = troublesIn(failed)
-  return failed.kind === 'failure' ? troubles.slice(1) : troubles
+/**
+ * {@link troublesIn} of a child without the failure that it ended with by itself: also one whose finalizers
+ * were running when it was interrupted.
+ */
+export function troublesBeside({
+  exit,
+  failedBefore,
+}: Pick<Child, 'exit'> & Partial<Pick<Child, 'failedBefore'>>): Failed[] {
+  if (exit === undefined || exit.kind === 'success') return []
+  const troubles = troublesIn(exit)
+  if (exit.kind === 'failure') return troubles.slice(1)
+  return troubles.filter((trouble) => trouble.kind !== 'failure' || trouble !== failedBefore)
 }
 
 /** What was thrown, and how a message calls it. */

@@ -375,6 +375,11 @@ export class Fiber<out A = unknown, out E = unknown> {
   }
 
   /** See {@link Child}. @internal */
+  get failedBefore(): Failed | undefined {
+    return this.extra?.before
+  }
+
+  /** See {@link Child}. @internal */
   interruptWith(why: Failed): void {
     if ((this.flags & DONE) !== 0) return
     const extra = this.more()
@@ -387,6 +392,7 @@ export class Fiber<out A = unknown, out E = unknown> {
     }
     this.flags |= CANCELLED
     extra.cause = why
+    extra.before = extra.raised
     if ((this.flags & MASKS) !== 0) return
     // Listeners run here: they may end this very fiber, or fork.
     extra.controller?.abort(interruptReason(why))

@@ -93,13 +93,16 @@ export class Nursery extends BaseScope implements NewsSource<Fiber | undefined> 
     listener?.()
   }
 
+  /** What went wrong in a child that was not taken. */
+  protected troublesOf({ exit }: Fiber): Failed[] {
+    return exit === undefined || exit.kind === 'success' ? [] : troublesIn(exit)
+  }
+
   /** Interrupts the rest, waits, and returns the errors of those that {@link Nursery.take} did not return. */
   *close(why: Exit<unknown, unknown>): Operation<Failed[]> {
     const errors = yield* closeScopes(this, this.outer, why)
     for (let child = this.take(); child !== undefined; child = this.take()) {
-      const { exit } = child
-      if (exit !== undefined && exit.kind !== 'success')
-        for (const trouble of troublesIn(exit)) errors.push(trouble)
+      for (const trouble of this.troublesOf(child)) errors.push(trouble)
     }
     return errors
   }
