@@ -6,6 +6,8 @@
  */
 import { isPlainObject } from '../../base/index.ts'
 import type { HttpRequest } from '../app/routes.ts'
+import { queryNow } from '../fetch/request.ts'
+import { queryPairs } from '../message/target.ts'
 import { inputSchemaOf, type Schema } from './schema.ts'
 
 /** Reads a part of a request. */
@@ -14,12 +16,12 @@ export type ReadPart = (request: HttpRequest) => unknown
 /** The reader of the query, for this schema. */
 export function queryReader(schema: Schema): ReadPart {
   let lists: ReadonlySet<string> | undefined
-  return ({ url }) => {
+  return (request) => {
     const query = record()
-    const at = url.indexOf('?')
-    if (at < 0) return query
-    lists ??= listsOf(schema)
-    for (const [name, value] of new URLSearchParams(url.slice(at))) {
+    const pairs = queryNow(request) ?? queryPairs(request.url)
+    for (let at = 0; at < pairs.length; at += 2) {
+      const [name, value] = [pairs[at], pairs[at + 1]]
+      lists ??= listsOf(schema)
       const before = query[name]
       if (before === undefined) query[name] = lists.has(name) ? [value] : value
       else if (Array.isArray(before)) before.push(value)

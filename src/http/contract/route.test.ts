@@ -9,9 +9,11 @@ import { type } from 'arktype'
 import * as Effect from 'effect/Schema'
 import * as v from 'valibot'
 import { z } from 'zod'
-import { onCores } from '../cores.test.support.ts'
+import { onCores, onServer } from '../cores.test.support.ts'
+import { converse } from '../raw.test.support.ts'
+import { replaceBody } from '../fetch/replaced-body.ts'
 import { createApp, type InjectableApp, jsonErrors, requestId, route, use } from '../index.ts'
-import type { Problem, Schema } from '../index.ts'
+import type { HttpRequest, Middleware, Problem, ResponseValue, Schema } from '../index.ts'
 
 const JSON_HEADERS = { 'content-type': 'application/json' }
 
@@ -117,6 +119,41 @@ test('the content type is JSON, or a type based on it', async () => {
   }))
   const other = createApp({ routes: { '/': { POST: optional } } })
   assert.deepEqual(await (await other.inject('/', { method: 'POST' })).json(), { body: null })
+})
+
+test('what middleware has changed of a request is what is checked', async () => {
+  const echo = route({ query: z.object({ a: z.string() }), body: z.object({ b: z.int() }) }, (input) => ({
+    ...input.query,
+    ...input.body,
+  }))
+  const changed: Middleware = (request, next) => {
+    request.headers.set('content-type', 'application/json')
+    Object.defineProperty(request, 'url', { value: 'http://other/?a=changed' })
+    replaceBody(request as Request, new Blob(['{"b":2}']).stream(), () => undefined)
+    return next()
+  }
+  const app = createApp({ routes: use({ '/': { POST: echo } }, changed) })
+  const init = { method: 'POST', headers: { 'content-type': 'text/plain' }, body: '{"b":1}' }
+  assert.deepEqual(await (await app.inject('/?a=sent', init)).json(), { a: 'changed', b: 2 })
+  const foreign = new Request('http://x/?a=own', { ...init, headers: JSON_HEADERS })
+  assert.deepEqual(await echo(foreign as never), { a: 'own', b: 1 })
+})
+
+onServer('a handler whose request has arrived is called without a promise', async (start) => {
+  const seen: unknown[] = []
+  const get = route({ body: z.object({ b: z.int() }) }, ({ body }) => body)
+  const look = (request: HttpRequest): ResponseValue | Promise<ResponseValue> => {
+    const value = get(request as never)
+    seen.push(value instanceof Promise)
+    return value
+  }
+  const { port } = await start({ routes: { '/': { POST: look } } })
+  const sent = (body: string): string =>
+    `POST / HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: 7\r\n\r\n${body}`
+  const { responses } = await converse(port, [sent('{"b":1}') + sent('{"b":""')], { responses: 2 })
+  const statuses = responses.map(({ status }) => status)
+  assert.deepEqual(statuses, [200, 400])
+  assert.deepEqual(seen, [false, false])
 })
 
 test('faults are bounded, whatever a client sends', async () => {

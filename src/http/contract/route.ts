@@ -2,16 +2,19 @@
  * `route(contract, handler)`: a handler whose request is checked by schemas, and which is typed by them.
  *
  * It is a handler like any other: the app, middleware and the router see a function of a request. What is
- * checked is decided once, when `route` is called; a contract without a body and with synchronous schemas
- * runs without a promise. A request that does not fit never reaches the handler, and never throws.
+ * checked is decided once, when `route` is called; a body that has arrived and synchronous schemas are
+ * checked without a promise. A request that does not fit never reaches the handler, and never throws.
  */
 import { callback, flag, integer, isPlainObject, optionsOf, promiseOf, type Kind } from '../../base/index.ts'
 import { HttpError } from '../errors.ts'
 import type { HttpRequest, ResponseValue } from '../app/routes.ts'
 import { jsonOf } from '../app/value.ts'
+import { bodyNow, headerNow } from '../fetch/request.ts'
+import { NO_BYTES } from '../fetch/request-body.ts'
 import { CorespunResponse, NativeResponse } from '../fetch/response.ts'
 import { wrong } from '../message/limits.ts'
 import { limitBody } from '../app/body-limit.ts'
+import { accepting } from './accepts.ts'
 import { Faults, issuesLine, type RequestPart } from './faults.ts'
 import { jsonIn, type LargeBody } from './large.ts'
 import { isJsonType, queryReader, readCookies, readHeaders, type ReadPart } from './parts.ts'
@@ -83,6 +86,8 @@ interface Plan {
   readonly parts: readonly { readonly name: RequestPart; readonly schema: Schema; readonly read: ReadPart }[]
   readonly body: Schema | undefined
   readonly large: LargeBody | undefined
+  /** Most bytes of a body that is checked at once, when it is there already. */
+  readonly bytesNowMax: number
   /** Most bytes of a body; `undefined`: what the server has. */
   readonly bodyBytesMax: number | undefined
   /** Of a value that is returned without one. */
@@ -142,11 +147,13 @@ function planOf(contract: Contract): Plan {
     throw wrong('route(): large', '`body`, the schema of what it reads', undefined, { verb: 'needs' })
   const [status] = Object.keys(responses ?? {}).filter((name) => name < '300')
   const isChecking = responses !== undefined && (checkResponses ?? process.env['NODE_ENV'] !== 'production')
+  const bytesMax = bodyBytesMax ?? (large === undefined ? BODY_BYTES_MAX : undefined)
   return {
     parts,
-    body: body && kept(body),
+    body: body && accepting(body),
     large,
-    bodyBytesMax: bodyBytesMax ?? (large === undefined ? BODY_BYTES_MAX : undefined),
+    bytesNowMax: Math.min(bytesMax ?? Infinity, (large?.bytesMin ?? Infinity) - 1),
+    bodyBytesMax: bytesMax,
     status: Number(status ?? 200),
     responses,
     isChecking,
@@ -216,11 +223,16 @@ class Checking {
 function runPlan(plan: Plan, request: HttpRequest, handler: AnyHandler): unknown {
   const checking = new Checking(request)
   for (const { name, schema, read } of plan.parts) checking.check(name, schema, read(request))
-  if (plan.body !== undefined) return runWithBody(plan, plan.body, checking, handler)
+  if (plan.body !== undefined) {
+    const body = bodyNow(request, plan.bytesNowMax)
+    if (body === undefined) return runWithBody(plan, plan.body, checking, handler)
+    checkBody(plan.body, body, checking)
+  }
   if (checking.later === undefined) return handled(plan, checking, handler)
   return Promise.all(checking.later).then(() => handled(plan, checking, handler))
 }
 
+/** A body that is not there yet, that is too long, or that another reads: a promise of the response. */
 async function runWithBody(
   plan: Plan,
   schema: Schema,
@@ -228,24 +240,31 @@ async function runWithBody(
   handler: AnyHandler,
 ): Promise<unknown> {
   const { request } = checking.input
-  if (plan.bodyBytesMax !== undefined) limitBody(request, plan.bodyBytesMax)
-  const type = request.headers.get('content-type')
-  if (type !== null && !isJsonType(type))
-    checking.refuse(415, `content-type must be application/json; received ${type}`)
-  else {
-    const bytesMin = plan.large?.bytesMin ?? Infinity
-    const body = plan.large === undefined ? await request.text() : new Uint8Array(await request.arrayBuffer())
-    if (type === null && body.length > 0)
-      checking.refuse(415, 'content-type must be application/json; received none')
-    else if (body.length >= bytesMin) await readElsewhere(plan.large!, body as Uint8Array, checking)
-    else {
-      const parsed = jsonIn(body)
-      if ('malformed' in parsed) checking.refuse(400, parsed.malformed)
-      else checking.check('body', schema, parsed.value)
-    }
-  }
+  const { bodyBytesMax, large } = plan
+  if (bodyBytesMax !== undefined) limitBody(request, bodyBytesMax)
+  // A body of another type is not read.
+  const isRead = typeFault(request, 0) === undefined
+  const body = isRead ? new Uint8Array(await request.arrayBuffer()) : NO_BYTES
+  if (large !== undefined && body.length >= large.bytesMin && typeFault(request, body.length) === undefined)
+    await readElsewhere(large, body, checking)
+  else checkBody(schema, body, checking)
   if (checking.later !== undefined) await Promise.all(checking.later)
   return handled(plan, checking, handler)
+}
+
+function checkBody(schema: Schema, body: Uint8Array, checking: Checking): void {
+  const fault = typeFault(checking.input.request, body.length)
+  if (fault !== undefined) return checking.refuse(415, fault)
+  const parsed = jsonIn(body)
+  if ('malformed' in parsed) checking.refuse(400, parsed.malformed)
+  else checking.check('body', schema, parsed.value)
+}
+
+/** Why the content type does not fit a body of so many bytes. */
+function typeFault(request: HttpRequest, bytes: number): string | undefined {
+  const type = headerNow(request, 'content-type') ?? request.headers.get('content-type')
+  if (type === null ? bytes === 0 : isJsonType(type)) return undefined
+  return `content-type must be application/json; received ${type ?? 'none'}`
 }
 
 async function readElsewhere({ read }: LargeBody, bytes: Uint8Array, checking: Checking): Promise<void> {

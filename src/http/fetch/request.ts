@@ -4,6 +4,7 @@
  * It reads from the exchange, also after the response was sent. Only a body that was not read by then may be
  * lost, and reading it rejects with `HTTP_REQUEST_ENDED`. `clone()`, and whatever else needs a body twice,
  * creates Node's own Request, which is authoritative from then on. Instances pass `instanceof Request`.
+ * Over 400 lines: one class, and what reads its private fields.
  */
 import stream from 'node:stream'
 import type { Certificate, Exchange } from '../message/core-interface.ts'
@@ -15,7 +16,7 @@ import { NativeResponse, textStreamOf } from './response.ts'
 import type { Inspect, RequestField } from '../message/standard.ts'
 import { trailersOf } from './trailers.ts'
 import type { ProxiedClient } from '../message/proxies.ts'
-import { type Target, urlOf } from '../message/target.ts'
+import { queryOf, type Target, urlOf } from '../message/target.ts'
 
 /** Node's own class, whatever the global one is at the moment. */
 export const NativeRequest: typeof globalThis.Request = globalThis.Request
@@ -43,6 +44,15 @@ const SELF = Symbol('self')
 
 let ownOf: (request: CorespunRequest) => Request
 let exchangeOfOwn: (request: CorespunRequest) => Exchange
+/**
+ * The whole body of a request, if it is there, has at most so many bytes and nobody has read or replaced it;
+ * a view of the core's memory, which counts as read from now on.
+ */
+export let bodyNow: (request: object, bytesMax: number) => Uint8Array | undefined
+/** A header, without making `Headers` for it; `undefined`: ask those, which exist, or are another's. */
+export let headerNow: (request: object, name: string) => string | undefined
+/** Names and values of the query in turn; `undefined`: read `url`, which is another's. */
+export let queryNow: (request: object) => readonly string[] | undefined
 
 /** The standard Request of one exchange, which handlers receive; parsed as far as they read it. */
 export class CorespunRequest implements Request {
@@ -56,6 +66,22 @@ export class CorespunRequest implements Request {
   static {
     ownOf = (request) => request.#own()
     exchangeOfOwn = (request) => request.#exchange
+    bodyNow = (request, bytesMax) => {
+      if (!(#exchange in request) || request.text !== CorespunRequest.prototype.text) return undefined
+      const looked = request.#look()
+      if (looked.bodyUsed || looked.body !== undefined || looked.native !== undefined) return undefined
+      if (request.#hasNoBody()) return NO_BYTES
+      const bytes = request.#exchange.bodyNow()
+      if (bytes === undefined || bytes.byteLength > bytesMax) return undefined
+      looked.bodyUsed = true
+      return bytes
+    }
+    headerNow = (request, name) => {
+      if (!(#exchange in request) || request.#looked?.headers !== undefined) return undefined
+      return Object.hasOwn(request, 'headers') ? undefined : request.#exchange.header(name)
+    }
+    queryNow = (request) =>
+      #target in request && !Object.hasOwn(request, 'url') ? queryOf(request.#target) : undefined
   }
 
   constructor(exchange: Exchange, params: Readonly<Record<string, string>> | undefined, target: Target) {

@@ -14,6 +14,8 @@ export interface Target {
   readonly tail: string
   /** The host of an absolute-form, which goes before the header's; '' otherwise. */
   readonly host: string
+  /** Names and values of the query in turn, once {@link queryOf} has been asked. */
+  query: readonly string[] | undefined
 }
 
 const PLAIN_QUERY = /^[\w\-.~!$&()*+,;=:@/?%]*$/
@@ -52,11 +54,12 @@ export function readTarget(target: string): Target | undefined {
   if (target.charCodeAt(0) === SLASH) {
     const end = plainEnd(target)
     if (end < 0) return fromUrl(`http://x${target}`, '')
-    if (end === target.length) return { path: target, tail: target, host: '' }
+    if (end === target.length) return { path: target, tail: target, host: '', query: undefined }
     const isPlain = PLAIN_QUERY.test(target.slice(end + 1))
-    return isPlain ? { path: target.slice(0, end), tail: target, host: '' } : fromUrl(`http://x${target}`, '')
+    if (!isPlain) return fromUrl(`http://x${target}`, '')
+    return { path: target.slice(0, end), tail: target, host: '', query: undefined }
   }
-  if (target === '*') return { path: '*', tail: '/', host: '' }
+  if (target === '*') return { path: '*', tail: '/', host: '', query: undefined }
   if (!/^https?:\/\/[^/?#]/i.test(target)) return undefined
   return fromUrl(target, undefined)
 }
@@ -65,10 +68,22 @@ function fromUrl(text: string, host: string | undefined): Target | undefined {
   try {
     const url = new URL(text)
     if (url.username !== '' || url.password !== '' || text.includes('#')) return undefined
-    return { path: canonicalPath(url.pathname), tail: url.pathname + url.search, host: host ?? url.host }
+    const tail = url.pathname + url.search
+    return { path: canonicalPath(url.pathname), tail, host: host ?? url.host, query: undefined }
   } catch {
     return undefined // not a URL: the same response as for any other invalid target
   }
+}
+
+/** Names and values of the query in turn; read once for a target that recurs. */
+export function queryOf(target: Target): readonly string[] {
+  return (target.query ??= queryPairs(target.tail))
+}
+
+/** Names and values of the query of a URL in turn, decoded. */
+export function queryPairs(url: string): readonly string[] {
+  const at = url.indexOf('?')
+  return at < 0 ? [] : [...new URLSearchParams(url.slice(at))].flat()
 }
 
 /** Normalizes equivalent percent-encodings: `%41` becomes `A`, `%c3` becomes `%C3` (RFC 3986, 6.2.2). */
