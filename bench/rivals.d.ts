@@ -74,6 +74,7 @@ declare module 'sharedmap' {
 declare module 'express' {
   interface Request {
     readonly params: { readonly id: string }
+    readonly query: unknown
     readonly body: unknown
   }
   interface Response {
@@ -98,6 +99,7 @@ declare module 'express' {
 declare module 'fastify' {
   interface FastifyRequest {
     readonly params: { readonly id: string }
+    readonly query: unknown
     readonly body: unknown
   }
   interface FastifyReply {
@@ -108,9 +110,29 @@ declare module 'fastify' {
   interface Fastify {
     get(path: string, route: Route): Fastify
     post(path: string, route: Route): Fastify
+    post(path: string, options: { readonly schema: object }, route: Route): Fastify
     listen(options: { port: number; host: string }): Promise<string>
   }
   export function fastify(): Fastify
+}
+
+declare module 'elysia' {
+  export const t: Readonly<
+    Record<'Array' | 'Boolean' | 'Integer' | 'Number' | 'Numeric' | 'Object' | 'Optional' | 'String', Build>
+  > & { Union(of: readonly unknown[]): unknown; Literal(value: string): unknown }
+  interface Build {
+    (of?: unknown, options?: object): unknown
+  }
+  interface Context {
+    readonly params: { readonly shop: string }
+    readonly query: { readonly source: string; readonly limit: number }
+    readonly body: object
+  }
+  export class Elysia {
+    get(path: string, handler: () => unknown): Elysia
+    post(path: string, handler: (context: Context) => unknown, schemas: object): Elysia
+    listen(options: { port: number; hostname: string }): Elysia
+  }
 }
 
 declare module 'hono' {

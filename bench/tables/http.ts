@@ -11,7 +11,7 @@ import { Samples } from '../harness/rounds.ts'
 import { type Context, type Row, type Table, chosenOf } from '../harness/table.ts'
 import { chooseLoad, load, type LoadPlan, loadName } from './http/load.ts'
 import { seed, SEED_CONTENDERS } from './http/seed.ts'
-import { C_FLOOR, commandOf, HYPER, Server } from './http/servers.ts'
+import { C_FLOOR, commandOf as serverCommand, HYPER, Server } from './http/servers.ts'
 import { CPU, verdicts } from './http/verdicts.ts'
 
 /** Condition of a run that is pinned. */
@@ -87,6 +87,7 @@ export async function withServers(
   prefix: readonly string[],
   context: Context,
   body: (servers: readonly Server[]) => Promise<void>,
+  commandOf = serverCommand,
 ): Promise<void> {
   const servers: Server[] = []
   try {

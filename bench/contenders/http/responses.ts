@@ -5,6 +5,7 @@
  */
 
 import { fileURLToPath } from 'node:url'
+import { ORDER, PATH, placed } from '../contract/order.ts'
 
 /** The greeting. */
 export const HELLO = 'Hello, World!'
@@ -79,6 +80,11 @@ export const ASKED: Readonly<Record<string, Asked>> = {
   'express echo': { path: '/echo', body: ECHO, expected: ECHO },
   'effect hello': { path: '/', expected: HELLO },
   'effect user': { path: '/user/7', expected: JSON.stringify(userOf('7')) },
+  order: {
+    path: PATH,
+    body: JSON.stringify(ORDER),
+    expected: JSON.stringify(placed('17', 'web', 20, ORDER)),
+  },
   file: { path: '/file.txt', expected: FILE },
   generator: { path: '/generated', expected: 'x'.repeat(1024 * CHUNKS) },
   stream: { path: '/streamed', expected: 'x'.repeat(1024 * CHUNKS) },

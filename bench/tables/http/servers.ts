@@ -40,7 +40,8 @@ export const AGAIN = 'corespun, again'
 export const OBSERVED = 'corespun, observed'
 /** That of uWebSockets.js. */
 export const UWS = 'uWebSockets.js'
-const BUN = `${BENCH_FOLDER}/node_modules/@oven/bun-linux-x64/bin/bun`
+/** Bun, where its package is for this platform. */
+export const BUN = `${BENCH_FOLDER}/node_modules/@oven/bun-linux-x64/bin/bun`
 const DENO = `${BENCH_FOLDER}/node_modules/@deno/linux-x64-glibc/deno`
 const READY_MS_MAX = 15_000
 
