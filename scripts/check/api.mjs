@@ -35,11 +35,11 @@ function entryPoints() {
  * @returns {string[]} The names of the reports that differ from api/.
  */
 function compare(isWrite) {
-  const { Extractor, ExtractorConfig } = createRequire(import.meta.url)('@microsoft/api-extractor')
+  const extractor = createRequire(import.meta.url)('@microsoft/api-extractor')
+  const { CompilerState, Extractor, ExtractorConfig } = extractor
   rmSync(FRESH, { recursive: true, force: true })
   for (const folder of [FRESH, inRoot('api')]) mkdirSync(folder, { recursive: true })
-  const differing = []
-  for (const [name, mainEntryPointFilePath] of entryPoints()) {
+  const configs = [...entryPoints()].map(([name, mainEntryPointFilePath]) => {
     const folders = { reportFolder: inRoot('api'), reportTempFolder: FRESH }
     const apiReport = { enabled: true, ...folders, reportFileName: `${name}.api.md` }
     const configObject = {
@@ -55,12 +55,15 @@ function compare(isWrite) {
     }
     const configObjectFullPath = undefined
     const packageJsonFullPath = inRoot('package.json')
-    const config = ExtractorConfig.prepare({ configObject, configObjectFullPath, packageJsonFullPath })
-    const messageCallback = (message) => void (message.handled = true)
-    const { apiReportChanged } = Extractor.invoke(config, { localBuild: isWrite, messageCallback })
-    if (apiReportChanged) differing.push(name)
-  }
-  return differing
+    return [name, ExtractorConfig.prepare({ configObject, configObjectFullPath, packageJsonFullPath })]
+  })
+  // One program of all: they have most of their declarations in common, and those of Node.
+  const additionalEntryPoints = configs.map(([, { mainEntryPointFilePath }]) => mainEntryPointFilePath)
+  const compilerState = CompilerState.create(configs[0][1], { additionalEntryPoints })
+  const messageCallback = (message) => void (message.handled = true)
+  const options = { compilerState, localBuild: isWrite, messageCallback }
+  const isChanged = ([, config]) => Extractor.invoke(config, options).apiReportChanged
+  return configs.filter(isChanged).map(([name]) => name)
 }
 
 /** What lacks documentation, after `compare`. */
