@@ -3,7 +3,7 @@
  *
  * Each runs with the plugin and without, and prints what its functions return. The table is exact: a cell
  * that begins to work or to fail fails the test. The recipes of the guide for test runners run as they are
- * written. The tools are installed below .set-up/ from a lock file of their own.
+ * written. The tools are those of test/plugin, installed below .set-up/ from a lock file of their own.
  */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
@@ -27,7 +27,7 @@ import { inRoot, installCopy, MEMORY, npm } from '../../scripts/set-up/index.mjs
 import { blocksIn } from '../docs/blocks.mjs'
 
 const PROJECTS = inRoot('test', 'package', 'projects')
-const TOOLS = join(MEMORY, 'project-tools')
+const TOOLS = join(MEMORY, 'plugin-tools')
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'corespun-projects-')))
 const app = join(folder, 'app')
 after(() => rmSync(folder, { recursive: true, force: true }))
@@ -36,7 +36,7 @@ after(() => rmSync(folder, { recursive: true, force: true }))
 let tarballs = []
 
 before(async () => {
-  await installCopy('the tools of test/package', join(PROJECTS, 'tools'), TOOLS)
+  await installCopy('the tools of the plugin', inRoot('test', 'plugin', 'tools'), TOOLS)
   tarballs = await pack(join(folder, 'packed'))
   cpSync(join(PROJECTS, 'app'), app, { recursive: true })
   const { program, args } = npm()
