@@ -3,8 +3,8 @@
  *
  * The suite of `npm test` with V8's own counters, of all threads and child processes, mapped back to the
  * sources by c8; it fails below LINES_MIN. Of the tests that need a server of NATS, the fast ones run as
- * well, so a run with this step leaves out the suite. Of each size it does a third; other Nodes, where there
- * are any, do the rest. Of tables of programs it does all rows.
+ * well, so a run with this step leaves out the suite. Of each size it does a third where there are other
+ * Nodes, which do the rest of what depends on the Node. Of tables of programs it does all rows.
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'

@@ -3,12 +3,12 @@
  *
  * Tests lie beside the code (compiled to dist), in test/ when they cross modules, and in scripts/ and bench/
  * for the tools. What takes tens of seconds by what it does (it kills hundreds of workers, attacks a server,
- * packs, starts browsers and whole services) is left to `npm run test:all`, and so are the tests of the tools
- * and two of three parts of those that have parts (src/base/part.test.support.ts).
+ * packs, starts browsers and whole services) is left to `npm run test:all`, as are the tests of the tools.
  *
- * Most are about TypeScript or Rust that behaves alike on every Node, and run on one. BY_NODE lists those
- * about what a Node can change: threads, V8's values, streams, sockets, loaders; of those that take a second
- * or more, the newest Nodes run one half each. `npm run check:long -- nodes-whole` runs all of them on each.
+ * Most are about TypeScript or Rust that behaves alike on every Node, and run on one, with a third of their
+ * sizes (src/base/part.test.support.ts). BY_NODE lists those about what a Node can change: threads, V8's
+ * values, streams, sockets, loaders. Of those that take a second or more, the newest Nodes run one half each,
+ * and other parts of those that have parts. `npm run check:long -- nodes-whole` runs each whole on each.
  *
  * seconds.json has the time of each file that takes a second or more, alone on a quiet machine; the others
  * are the fast suite. `npm test -- seconds` measures it anew.
@@ -50,8 +50,6 @@ const SLOW = /^(test\/(browser|docs|heavy|http|package|plugin|stress)|scripts)\/
 const SLOW_FILES = /^test\/(cli\/(example|start)|fleet\/(faults|manifests))\./
 const SECONDS = JSON.parse(readFileSync(new URL('seconds.json', import.meta.url), 'utf8'))
 const LOADERS = /^(dist\/zone\/worker\/loader|test\/cli\/(cache|run)\.)/
-/** Has parts that `coverage` does not do. */
-const SIZED = /\b(share|rowsOfPart)\b[^]*part\.test\.support/
 const IS_TEST = /\.test\.m?js$/
 
 /**
@@ -94,13 +92,10 @@ export function betweenOf(paths) {
  * parts, of which each Node runs another.
  */
 export function newestOf(paths, turn) {
-  const byNode = new Set(byNodeOf(paths))
-  const isParted = (path) =>
-    (byNode.has(path) ? /part\.test\.support/ : SIZED).test(readFileSync(inRoot(path), 'utf8'))
-  const parted = paths.filter((path) => !isSlow(path) && isParted(path))
-  const others = [...byNode].filter((path) => !parted.includes(path))
-  const long = longestFirst(others.filter(isLong))
-  return [...parted, ...others.filter((path) => !isLong(path) || long.indexOf(path) % 2 === turn % 2)]
+  const byNode = byNodeOf(paths)
+  const isParted = (path) => /part\.test\.support/.test(readFileSync(inRoot(path), 'utf8'))
+  const long = longestFirst(byNode.filter((path) => isLong(path) && !isParted(path)))
+  return byNode.filter((path) => !long.includes(path) || long.indexOf(path) % 2 === turn % 2)
 }
 
 /** Those that take little time. */

@@ -14,7 +14,7 @@ import { suite } from './suite.mjs'
 export const HAS_OTHERS = process.platform === 'linux' && process.arch === 'x64'
 const MAJORS = [22, 24, 26]
 const FOLDER = join(MEMORY, 'nodes')
-/** Of the sizes of tests: `coverage` does the first, the newest Nodes do the others. */
+/** Of the sizes of tests: `coverage` and `slow` do the first, the newest Nodes do the others. */
 const PARTS = 3
 
 /**

@@ -12,7 +12,7 @@ import { inRoot } from '../set-up/index.mjs'
 import { coverage } from './coverage.mjs'
 import { fastOf, quickOf, slowOf } from './files.mjs'
 import { fleetTests, withoutFleet } from './nats.mjs'
-import { onOtherNodes } from './nodes.mjs'
+import { HAS_OTHERS, onOtherNodes } from './nodes.mjs'
 import { entry, shown } from './report.mjs'
 import { loomModels, rustTests } from './rust.mjs'
 import { measureSeconds } from './seconds.mjs'
@@ -55,7 +55,9 @@ export const STEPS = [
   {
     name: 'slow',
     title: `the files that the suite leaves out, on ${OWN.name}; h2spec is skipped without go`,
-    work: (report, words) => suite(words, OWN, report, (paths) => withoutFleet(slowOf(paths))),
+    // As in `coverage`: what depends on the Node has its other parts on the newest ones.
+    work: (report, words) =>
+      suite(words, OWN, report, (paths) => withoutFleet(slowOf(paths)), HAS_OTHERS ? THIRD : {}),
   },
   {
     name: 'fleet',
@@ -66,7 +68,7 @@ export const STEPS = [
   },
   {
     name: 'nodes',
-    title: 'what depends on the Node, and the rest of all sizes, on Node 22, 24 and 26',
+    title: 'what depends on the Node, on Node 22, 24 and 26',
     work: onOtherNodes,
   },
   { name: 'loom', title: 'loom models', isBeside: true, work: loomModels },

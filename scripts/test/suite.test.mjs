@@ -55,10 +55,11 @@ test('each row of what depends on the Node chooses files, and none chooses those
   for (const [why, count] of counts) assert.ok(count > 0, why)
 })
 
-test('what is slow and depends on the Node runs on one of the newest, and on none between', () => {
-  const slow = ['test/docs/door.test.mjs', 'test/heavy/heavy.test.mjs']
-  assert.deepEqual(betweenOf(slow), [])
-  assert.deepEqual([...newestOf(slow, 2), ...newestOf(slow, 3)].sort(), slow)
+test('what takes long and depends on the Node runs on one of the newest, or in parts on both', () => {
+  const [parted, whole] = ['test/heavy/heavy.test.mjs', 'dist/http/uploads.test.js']
+  const paths = [parted, whole, 'dist/store/threads.test.js', 'dist/fiber/scale.test.js']
+  assert.deepEqual(betweenOf(paths), [])
+  assert.deepEqual([...newestOf(paths, 2), ...newestOf(paths, 3)].sort(), [whole, parted, parted].sort())
 })
 
 test('the suite runs the modules and the tests of dist, and its source maps lead to src', async () => {

@@ -2,8 +2,9 @@
  * Which part of a costly test a run does: `CORESPUN_TEST_PART=2/3` is the second of three.
  *
  * A part has a third of each size and every third row of a table, so three parts have all rows. `npm test`
- * does one of three, the other Nodes share the three, and `npm run test:all` does the whole, which is what a
- * program without the variable does. CORESPUN_TEST_ROWS=all is for the rows of {@link leftOut}.
+ * does one of three, and so does `npm run test:all`, but for what depends on the Node: the other Nodes do
+ * other parts of that. Without the variable a program does the whole, as in `npm run check:long`.
+ * CORESPUN_TEST_ROWS=all is for the rows of {@link leftOut}.
  */
 const [PART, PARTS] = partOf(process.env['CORESPUN_TEST_PART'] ?? '1/1')
 
