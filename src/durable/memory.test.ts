@@ -257,7 +257,7 @@ test('another run with the key of one that was forgotten while it was woken has 
       return name === headsName('late') ? { ...values, get } : values
     },
   }
-  const work = await Runs.open(engine, [late], { runsMax: 1, leaseMs: 60_000, idleMs: 60_000 })
+  const work = await Runs.open(engine, [late], { runsMax: 1, leaseMs: 600, idleMs: 60_000 })
   await until(() => started !== undefined)
   assert.equal(await starting.get('late', 'key').result(), 3)
   await work.close()
