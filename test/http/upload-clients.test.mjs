@@ -1,5 +1,5 @@
 /**
- * Uploads of 50 MB that are refused, by clients that people use: each sees why, ten of ten times.
+ * Uploads of 50 MB that are refused, by clients that people use: each sees why, each time.
  *
  * Over HTTP/1.1, without TLS and with it, on both cores, and over HTTP/2 on the native one. For more forms of
  * uploads by the clients of Node see src/http/uploads.test.ts. A client that is not installed is skipped.
@@ -11,12 +11,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { serve } from 'corespun/http'
+import { share } from '../../dist/base/part.test.support.js'
 import { makeCertificate } from '../../dist/http/tls/make.js'
 import { run } from '../../scripts/set-up/index.mjs'
 
-const ROUNDS = 10
+const ROUNDS = share(10)
 const UPLOAD_BYTES = 50_000_000
-/** For ten uploads by one client on a busy machine, and for compiling it. */
+/** For so many uploads by one client on a busy machine, and for compiling it. */
 const SECONDS_MAX = 300
 
 const folder = mkdtempSync(join(tmpdir(), 'corespun-upload-clients-'))
@@ -86,7 +87,7 @@ async function printed(command, words) {
   return output.trim()
 }
 
-/** By name: how to find it, what to prepare, and the statuses of ten uploads to a URL, in lines. */
+/** By name: how to find it, what to prepare, and the statuses of its uploads to a URL, in lines. */
 const CLIENTS = {
   fetch: {
     version: [process.execPath, '--version'],
@@ -167,7 +168,7 @@ function start(core, tls, bodyBytesMax) {
 for (const [name, { version, tls: hasTls, prepare, upload }] of Object.entries(CLIENTS)) {
   const isThere = spawnSync(version[0], version.slice(1)).status === 0
   const skip = isThere ? false : `${name} is not installed: its uploads are not tested`
-  test(`${name} sees why its uploads of 50 MB are refused, ten of ten`, { skip }, async () => {
+  test(`${name} sees why its uploads of 50 MB are refused, ${ROUNDS} of ${ROUNDS}`, { skip }, async () => {
     await prepare()
     for (const [core, tls, protocol] of WAYS) {
       if (tls && !hasTls) continue
