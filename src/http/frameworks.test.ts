@@ -9,15 +9,27 @@ import { test } from 'node:test'
 import { inspect } from 'node:util'
 import { Elysia } from 'elysia'
 import { H3, HTTPError, readBody } from 'h3'
-import { Hono } from 'hono'
+import { Hono, type MiddlewareHandler } from 'hono'
+import { basicAuth } from 'hono/basic-auth'
 import { cors } from 'hono/cors'
 import { etag } from 'hono/etag'
 import { HTTPException } from 'hono/http-exception'
-import { secureHeaders } from 'hono/secure-headers'
+import { sign, verify } from 'hono/jwt'
+import { secureHeaders as honoHeaders } from 'hono/secure-headers'
 import { stream, streamSSE } from 'hono/streaming'
 import { AutoRouter, error, type IRequest, json } from 'itty-router'
 import { onCores } from './cores.test.support.ts'
-import { requestId, use } from './index.ts'
+import {
+  authenticate,
+  type HttpRequest,
+  jsonErrors,
+  type Middleware,
+  requestId,
+  requestValue,
+  secureHeaders,
+  StatusError,
+  use,
+} from './index.ts'
 
 type Fetch = (request: Request) => Response | Promise<Response>
 
@@ -68,7 +80,7 @@ const post = (body: string, type = 'application/json'): RequestInit => ({
 
 function honoApp(): Fetch {
   const app = new Hono()
-  app.use('/mid/*', cors(), secureHeaders(), etag())
+  app.use('/mid/*', cors(), honoHeaders(), etag())
   app.use('/header/*', async (c, next) => {
     await next()
     c.header('x-after', 'yes')
@@ -233,6 +245,70 @@ onCores('an app of a framework below a pattern, beside routes', async (start) =>
     [await get('/api/x'), await get('/api/y'), await get('/x'), await get('/y')],
     ['from hono', '404 Not Found', 'fixed', 'fetch'],
   )
+})
+
+/** As docs/guide/http-handlers.md has it. */
+function fromHono(...handlers: MiddlewareHandler[]): Middleware {
+  const app = new Hono<{ Bindings: { next(): Promise<Response> } }>()
+  app.use(...handlers).all('*', (c) => c.env.next())
+  app.onError((error) => {
+    if ('getResponse' in error) return (error as HTTPException).getResponse()
+    throw error
+  })
+  return (request, next) => app.fetch(request, { next })
+}
+
+onCores('middleware of hono around routes: ETags, credentials, errors', async (start) => {
+  const routes = {
+    '/data': (request: HttpRequest) => ({ path: new URL(request.url).pathname }),
+    '/own': () => new Response('versioned', { headers: { etag: 'W/"7"', 'x-own': 'yes' } }),
+    '/echo': { POST: (request: HttpRequest) => request.json() },
+    '/fails': () => {
+      throw new StatusError(409, 'not now', { code: 'NOT_NOW' })
+    },
+  }
+  const user = requestValue<string>('user')
+  const bearer = (token: string) =>
+    verify(token, 'secret', 'HS256').then(
+      ({ sub }) => String(sub),
+      () => undefined,
+    )
+  const server = await start({
+    routes: use(
+      {
+        ...routes,
+        ...use({ '/basic': 'welcome' }, fromHono(basicAuth({ username: 'ada', password: 'b' }))),
+        ...use({ '/jwt': (request: HttpRequest) => user.get(request) }, authenticate(user, { bearer })),
+      },
+      secureHeaders(),
+      fromHono(etag()),
+    ),
+    error: jsonErrors(),
+  })
+  const check = async (expected: unknown[], path: string, init: RequestInit = {}): Promise<Response> => {
+    const response = await fetch(server.url + path, init)
+    assert.deepEqual([response.status, await response.text()], expected, path)
+    assert.equal(response.headers.get('x-frame-options'), 'DENY')
+    return response
+  }
+  const found = (await check([200, '{"path":"/data"}'], '/data')).headers.get('etag')!
+  assert.match(found, /^"[\da-f]{40}"$/)
+  const known = (tag: string): RequestInit => ({ headers: { 'if-none-match': tag } })
+  assert.equal((await check([304, ''], '/data', known(`"x", W/${found}`))).headers.get('etag'), found)
+  assert.equal((await check([200, ''], '/data', { method: 'HEAD' })).headers.get('etag'), found)
+  assert.equal((await check([200, 'versioned'], '/own', known('"6"'))).headers.get('x-own'), 'yes')
+  await check([304, ''], '/own', known('W/"7"'))
+  const echoed = await check([200, '[1]'], '/echo', post('[1]'))
+  assert.equal(echoed.headers.get('etag'), null)
+  await check([409, '{"error":{"code":"NOT_NOW","message":"not now"}}'], '/fails')
+  await check([404, '{"error":{"code":"NOT_FOUND","message":"Not Found"}}'], '/missing')
+  await check([401, 'Unauthorized'], '/basic')
+  const basic = { headers: { authorization: `Basic ${btoa('ada:b')}` } }
+  await check([200, 'welcome'], '/basic', basic)
+  const token = await sign({ sub: 'ada' }, 'secret')
+  await check([200, 'ada'], '/jwt', { headers: { authorization: `Bearer ${token}` } })
+  const forged = await fetch(`${server.url}/jwt`, { headers: { authorization: `Bearer ${token}x` } })
+  assert.equal(forged.status, 401)
 })
 
 test('Response is replaced by every server, the others where a framework is served', async () => {
