@@ -1,8 +1,8 @@
 /**
  * Orders: each is started once, however often the button is pressed, and followed until it has ended, also
- * by the same tab after a reload.
+ * by the same tab after a reload. What was in one that has failed is for the basket again.
  */
-import { $, ask, attempt, on } from './api.js'
+import { $, ask, on } from './api.js'
 
 const WORDS = { reserved: 'reserved', paid: 'paid', dispatched: 'on its way' }
 
@@ -10,17 +10,18 @@ const WORDS = { reserved: 'reserved', paid: 'paid', dispatched: 'on its way' }
 let key = crypto.randomUUID()
 let stream
 
-export async function order(cents, card) {
+/** @param onFailed Receives the lines of the order, and may return a promise. */
+export async function order({ lines, cents }, card, onFailed) {
   const { id } = await ask('POST', '/api/orders', { cents, card }, { 'idempotency-key': key })
   key = crypto.randomUUID()
-  sessionStorage.setItem('order', id)
-  follow()
+  sessionStorage.setItem('order', JSON.stringify({ id, lines }))
+  follow(onFailed)
 }
 
 /** Shows the stages of the last order. The browser connects again when the stream is lost. */
-export function follow() {
-  const id = sessionStorage.getItem('order')
-  if (id === null) return
+export function follow(onFailed) {
+  const { id, lines } = JSON.parse(sessionStorage.getItem('order')) ?? {}
+  if (id === undefined) return
   const stages = []
   const show = (text) => ($('order').textContent = text)
   stream?.close()
@@ -30,11 +31,15 @@ export function follow() {
     stages.push(WORDS[data])
     show(`Your order is ${stages.join(', ')}.`)
   })
+  on(own, 'error', () => {
+    if (own.readyState === EventSource.CLOSED) show('Your order cannot be followed now; load the page again.')
+  })
   on(own, 'end', async () => {
     own.close()
     const { status, reason } = await ask('GET', `/api/orders/${id}`)
-    if (status === 'failed' && own === stream) show(`Your order has failed. ${reason}`)
+    if (status !== 'failed' || own !== stream) return
+    sessionStorage.removeItem('order')
+    show(`Your order has failed. ${reason}`)
+    await onFailed(lines)
   })
 }
-
-void attempt(follow)

@@ -4,9 +4,10 @@
  */
 import { $, ask, attempt, element, on, price } from './api.js'
 import { connect } from './live.js'
-import { order } from './order.js'
+import { follow, order } from './order.js'
 
 let basket = { lines: [], cents: 0 }
+let turn = Promise.resolve()
 /** The product that is shown. */
 let shown
 
@@ -24,12 +25,13 @@ on($('ask'), 'submit', ({ target }) => {
 })
 on($('checkout'), 'submit', async ({ target }) => {
   try {
-    await order(basket.cents, target.card.value)
+    await order(basket, target.card.value, putBack)
   } finally {
     await refresh()
   }
 })
 await attempt(() => Promise.all([list(), refresh()]))
+follow(putBack)
 
 async function list() {
   const search = $('search').value
@@ -57,12 +59,23 @@ async function look(sku) {
 }
 
 async function put(sku, count) {
-  show(await ask('PUT', `/api/basket/${sku}`, { count }))
+  await change('PUT', `/api/basket/${sku}`, { count })
   $('product').close()
 }
 
-async function refresh() {
-  show(await ask('GET', '/api/basket'))
+async function putBack(lines) {
+  for (const { sku, count } of lines) await put(sku, count)
+}
+
+function refresh() {
+  return change('GET', '/api/basket')
+}
+
+/** One request of the basket after the other, so that what is shown last is the newest. */
+function change(...request) {
+  const done = turn.then(() => ask(...request)).then(show)
+  turn = done.catch(() => {})
+  return done
 }
 
 function show(next) {
