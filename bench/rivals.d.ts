@@ -73,7 +73,7 @@ declare module 'sharedmap' {
 
 declare module 'express' {
   interface Request {
-    readonly params: { readonly id: string }
+    readonly params: { readonly id: string } & Readonly<Record<string, string>>
     readonly query: unknown
     readonly body: unknown
   }
@@ -98,7 +98,7 @@ declare module 'express' {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    readonly params: { readonly id: string }
+    readonly params: { readonly id: string } & Readonly<Record<string, string>>
     readonly query: unknown
     readonly body: unknown
   }
@@ -124,12 +124,12 @@ declare module 'elysia' {
     (of?: unknown, options?: object): unknown
   }
   interface Context {
-    readonly params: { readonly shop: string }
+    readonly params: { readonly shop: string } & Readonly<Record<string, string>>
     readonly query: { readonly source: string; readonly limit: number }
     readonly body: object
   }
   export class Elysia {
-    get(path: string, handler: () => unknown): Elysia
+    get(path: string, handler: (context: Context) => unknown): Elysia
     post(path: string, handler: (context: Context) => unknown, schemas: object): Elysia
     listen(options: { port: number; hostname: string }): Elysia
   }

@@ -25,6 +25,7 @@ const root = fileURLToPath(new URL('..', import.meta.url)).replace(/\/$/, '')
 const words = process.argv.slice(2)
 
 if (words.includes('--self-test')) {
+  link()
   compile()
   const tests = readdirSync(`${bench}/dist/test`).filter((name) => name.endsWith('.test.js'))
   process.exit(run(process.execPath, ['--test', ...tests.map((name) => `${bench}/dist/test/${name}`)]))

@@ -5,6 +5,7 @@
  */
 
 import { fileURLToPath } from 'node:url'
+import { itemsOf } from '../arena/dataset.ts'
 import { ORDER, PATH, placed } from '../contract/order.ts'
 
 /** The greeting. */
@@ -85,6 +86,9 @@ export const ASKED: Readonly<Record<string, Asked>> = {
     body: JSON.stringify(ORDER),
     expected: JSON.stringify(placed('17', 'web', 20, ORDER)),
   },
+  'arena baseline': { path: '/baseline11?a=13&b=42', expected: '55' },
+  'arena pipelined': { path: '/pipeline', expected: 'ok' },
+  'arena json': { path: '/json/25?m=3', expected: JSON.stringify(itemsOf(25, 3)) },
   file: { path: '/file.txt', expected: FILE },
   generator: { path: '/generated', expected: 'x'.repeat(1024 * CHUNKS) },
   stream: { path: '/streamed', expected: 'x'.repeat(1024 * CHUNKS) },

@@ -117,7 +117,7 @@ function luaFor(section: string): string {
 end
 function request() return all end
 `
-  return `${request}${section === 'pipelined' ? pipelined : ''}
+  return `${request}${section.endsWith('pipelined') ? pipelined : ''}
 function done(summary, latency, requests)
   local e = summary.errors
   io.write(string.format('JSON {"requests":%d,"seconds":%.6f,"bytes":%d,"errors":%d,' ..
@@ -142,7 +142,7 @@ interface Cannon {
 async function autocannon(section: string, port: number, plan: LoadPlan): Promise<Load> {
   const { body } = ASKED[section]
   const words = ['-j', '-n', '-c', String(plan.connections), '-d', String(plan.seconds)]
-  if (section === 'pipelined') words.push('-p', String(PIPELINED))
+  if (section.endsWith('pipelined')) words.push('-p', String(PIPELINED))
   if (body !== undefined) words.push('-m', 'POST', '-b', body, '-H', 'content-type=application/json')
   const program = `${BENCH_FOLDER}/node_modules/autocannon/autocannon.js`
   const [command, ...rest] = [...plan.prefix, process.execPath, program, ...words, urlOf(port, section, plan)]
