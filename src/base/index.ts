@@ -53,6 +53,7 @@ export { type Step, type Waitable, fibers, waitableOf } from './waitable.ts'
 export { type Pause, busyMs, collectedMs, pausedMs, watchPauses } from './pauses.ts'
 export { PEM, type PemSource, certificatesIn, pem, pemList, pemPath, pems, pemText } from './pem.ts'
 export { loadReason, packageType } from './load-reason.ts'
+export { durationText } from './duration.ts'
 export { isAbort, isDenied, messageOf, oneLine, reasonOf, stackOf } from './reasons.ts'
 export {
   type AnyIterable,

@@ -21,11 +21,19 @@ export const isArrow = (value: unknown): value is ArrowNode =>
   typeof (value as Partial<ArrowNode> | null)?.op === 'number' &&
   typeof (value as ArrowNode).run === 'function'
 
-/** @throws {RunError} `RUN_ARGUMENT` for an arrow whose stages cannot be steps. */
-export function bodyOf(arrow: ArrowNode): (input: unknown) => Operation<unknown, unknown> {
+/** What runs, and the names of its steps. @throws {RunError} `RUN_ARGUMENT` if its stages cannot be steps. */
+export function bodyOf(arrow: ArrowNode): {
+  readonly body: (input: unknown) => Operation<unknown, unknown>
+  readonly stages: readonly string[]
+} {
   const stages = stagesOf(arrow)
-  if (stages.every(({ name }) => name === undefined))
+  const names = stages.flatMap(({ name }) => name ?? [])
+  if (names.length === 0)
     throw wrong('durable(): the arrow', 'an arrow with named stages: .named("charge")', 'one without')
+  return { body: runOf(stages), stages: names }
+}
+
+function runOf(stages: readonly Stage[]): (input: unknown) => Operation<unknown, unknown> {
   return function* (input) {
     let value = input
     for (const { name, node } of stages) {

@@ -14,6 +14,8 @@ export interface Durable<out Name extends string = string, in Input = never, out
   readonly name: Name
   /** Called with the input of a run, and again after a crash. */
   readonly body: (input: Input) => Operation<Value, unknown>
+  /** The names of the stages of an arrow, in their order; absent of a generator function. */
+  readonly stages?: readonly string[]
 }
 
 /**
@@ -54,7 +56,7 @@ export function durable(
 ): Durable {
   if (typeof name !== 'string' || !/^[\w-]{1,40}$/.test(name))
     throw wrong('durable(): the name', 'a name of 1 to 40 letters, digits, _ and -', name)
-  if (isArrow(body)) return Object.freeze({ name, body: bodyOf(body) })
+  if (isArrow(body)) return Object.freeze({ name, ...bodyOf(body) })
   if (typeof body !== 'function') throw wrong('durable(): the body', 'a generator function or an arrow', body)
   return Object.freeze({ name, body })
 }

@@ -114,6 +114,8 @@ export class HeldRun implements Asking {
   #isAbandoned = false
   /** Steps that run, and what is being appended. */
   #active = 0
+  /** When the attempts that run have begun, by the keys of their steps. */
+  readonly running = new Map<string, number>()
   #endExtending = (): void => {}
   #endResting = (): void => {}
   #exposed: Exposed | undefined
@@ -648,11 +650,17 @@ export class HeldRun implements Asking {
       // Until its end is kept: a process that closes waits for both.
       const entry = await this.#busy(async (): Promise<JournalEntry | undefined> => {
         await this.#checkHeld()
-        const outcome = await this.#spanned(what, about.attempt, () => attempted(call, about, of))
-        if (interrupted.aborted) return undefined
-        const entry = this.#entryOf(what, outcome, driver)
-        await (entry.kind === 'failed' ? this.#journal.append(entry) : this.#inTurn(entry))
-        return entry
+        const begunMs = this.#room.nowMs()
+        this.running.set(key, begunMs)
+        try {
+          const outcome = await this.#spanned(what, about.attempt, () => attempted(call, about, of))
+          if (interrupted.aborted) return undefined
+          const entry = this.#entryOf(what, outcome, driver, begunMs)
+          await (entry.kind === 'failed' ? this.#journal.append(entry) : this.#inTurn(entry))
+          return entry
+        } finally {
+          this.running.delete(key)
+        }
       }, interrupted)
       if (entry === undefined) return undefined
       if (entry.kind !== 'failed') return this.#resumed(entry, interrupted)
@@ -681,9 +689,14 @@ export class HeldRun implements Asking {
   }
 
   /** What is recorded of an attempt. */
-  #entryOf({ key, name }: Asked, outcome: Outcome, driver: ScheduleDriver | undefined): JournalEntry {
+  #entryOf(
+    { key, name }: Asked,
+    outcome: Outcome,
+    driver: ScheduleDriver | undefined,
+    begunMs: number,
+  ): JournalEntry {
     const atMs = this.#room.nowMs()
-    if ('frame' in outcome) return { kind: 'done', key, atMs, frame: outcome.frame }
+    if ('frame' in outcome) return { kind: 'done', key, atMs, begunMs, frame: outcome.frame }
     let { error } = outcome
     let delayMs: number | undefined
     try {
@@ -692,8 +705,8 @@ export class HeldRun implements Asking {
       error = thrown // by a function of the schedule: the step fails with that
     }
     const frame = this.#errorFrame(error, `the error of the step ${JSON.stringify(name)}`)
-    if (delayMs === undefined) return { kind: 'error', key, atMs, frame }
-    return { kind: 'failed', key, atMs, frame, dueMs: atMs + delayMs }
+    if (delayMs === undefined) return { kind: 'error', key, atMs, begunMs, frame }
+    return { kind: 'failed', key, atMs, begunMs, frame, dueMs: atMs + delayMs }
   }
 
   pause(what: Asked, ms: number, interrupted: AbortSignal): Promise<unknown> {

@@ -25,6 +25,7 @@ export {
   signal,
   step,
 } from './operations.ts'
-export type { Run, RunInfo, RunState, RunStep } from './run.ts'
+export type { Run } from './run.ts'
+export type { RunInfo, RunState, RunStep } from './state.ts'
 export type { RunStatus } from './records.ts'
 export { type RunPage, type Runs, type RunsOptions, runs } from './runs.ts'

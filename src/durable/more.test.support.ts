@@ -313,8 +313,16 @@ function arrowTests(named: Named): void {
       )
     const staged = durable('staged', arrow)
     const first = await begin([staged])
-    await first.work.start('staged', 1, { key: 'k' })
+    const begun = await first.work.start('staged', 1, { key: 'k' })
     await until(() => calls.length === 3)
+    const { running } = await begun.state()
+    assert.deepEqual([running.map(({ key }) => key), first.work.names], [['second#1'], ['staged']])
+    const first1 = /^staged k: running, .* so far\n {2}first#1 {3}recorded in .*\n/.source
+    const here = new RegExp(`${first1} {2}second#1 {2}running for .*\n {2}third#1 {3}remaining\n$`)
+    assert.match(await begun.explain(), here)
+    const other = await begin([staged], { runsMax: 0 })
+    const there = new RegExp(`${first1} {2}second#1 {2}remaining, or running elsewhere, for .* at most\n`)
+    assert.match(await other.work.get('staged', 'k').explain(), there)
     await first.die()
     const { work } = await begin([staged])
     const run = work.get('staged', 'k')
@@ -324,6 +332,7 @@ function arrowTests(named: Named): void {
       (await run.state()).steps.map(({ name }) => name),
       ['first', 'second', 'third'],
     )
+    assert.match(await run.explain(), /^staged k: done, [^\n]*\d m?s\n( {2}\w+#1 +recorded in [^\n]*\n){3}$/)
   })
 }
 

@@ -68,6 +68,8 @@ export interface JournalEntry {
   /** Where the code asked, what for, and which time there: see context.ts. */
   readonly key: string
   readonly atMs: number
+  /** When the attempt of a step began whose end it is. */
+  readonly begunMs?: number
   readonly frame?: Uint8Array | undefined
   readonly dueMs?: number
   /** The id of the signal that was received, and its name, when that is not in the key. */

@@ -2,8 +2,6 @@
  * A run, for whoever has started it or looks at it: its result, its state, signals, and its end.
  *
  * It reads and writes what is kept, and needs nothing of the process that has the run.
- *
- * Over 400 lines: one class, a third of it comments on what its methods promise.
  */
 import { TIMER_MS_MAX, abortSignal, flag, milliseconds, optionsOf, text } from '../base/index.ts'
 import { certainly, isDone } from '../fleet/internal.ts'
@@ -11,15 +9,14 @@ import { decode, encode } from '../transport/index.ts'
 import { RunError, type RunFacts, readable, wrong } from './errors.ts'
 import { again, fork } from './again.ts'
 import { keepSignals, wake } from './boxes.ts'
+import { explained } from './explain.ts'
 import { exposedIn } from './exposed.ts'
 import { headOf, journalNamed } from './heads.ts'
 import { orAborted } from './interrupts.ts'
 import type { Journal } from './journal.ts'
-import { checkKey, checkName, nameIn, pathIn } from './keys.ts'
+import { checkKey, checkName } from './keys.ts'
 import {
   type Head,
-  type JournalEntry,
-  type RunStatus,
   type Signal,
   exposedName,
   hasEnded,
@@ -29,60 +26,19 @@ import {
   writeHead,
 } from './records.ts'
 import type { Room } from './room.ts'
+import { type RunState, stateOf } from './state.ts'
 
-/** A run in a list. */
-export interface RunInfo {
-  /** Unique among the runs of its definition. */
-  readonly key: string
-  /**
-   * `waiting`: outside of memory, for a pause or a signal. `diverged`: for code that fits its journal.
-   * `cancelling`: its finalizers run, or will.
-   */
-  readonly status: RunStatus
-  /** When it was started, by the clock of the process that has started it. */
-  readonly startedAt: Date
-  /** `undefined`: it has not ended. */
-  readonly endedAt: Date | undefined
-}
-
-/** A step, a pause, a wait for a signal or a time, as the journal has it. */
-export interface RunStep {
-  /** Names it in `again()` and `fork()`: its path, its name, and which one of that name it is. */
-  readonly key: string
-  /** The name of the step; `pause()`, `signal(name)` or `now()`. */
-  readonly name: string
-  /** What has asked for it: numbers of forks and names of branches, each followed by `/`; or empty. */
-  readonly path: string
-  /**
-   * `retrying`: an attempt has failed, and another follows. `waiting`: until `dueAt`, or for a signal.
-   * `left`: its fiber was interrupted.
-   */
-  readonly status: 'done' | 'failed' | 'retrying' | 'waiting' | 'left'
-  /** When that was recorded. */
-  readonly at: Date
-  /** When the next attempt is made, or a wait ends. */
-  readonly dueAt: Date | undefined
-  /** Attempts that have failed. */
-  readonly failures: number
-  /** The error of the last of them. */
-  readonly error: unknown
-}
-
-/** How far a run is. */
-export interface RunState extends RunInfo {
-  /** In the order in which they were first recorded. One that runs now is not among them. */
-  readonly steps: readonly RunStep[]
-  /** How often a process has taken it up again, after a crash or since it had waited outside of memory. */
-  readonly resumedCount: number
-  /** The error with which it has failed or diverged. */
-  readonly error: unknown
-  /** The names of the signals that it waits for. */
-  readonly awaits: readonly string[]
+/** What this process has of runs. */
+export interface Here {
+  /** Resolves when the head may have changed, or after a while. */
+  changed(key: string): Promise<void>
+  /** Of the definition, if it is an arrow. */
+  readonly stages: readonly string[]
+  /** When the attempts that run here have begun, by the keys of their steps. */
+  running(key: string): ReadonlyMap<string, number> | undefined
 }
 
 const NOTHING = new Uint8Array()
-/** The last time that a Date has, in ms. */
-const DATE_MS_MAX = 8.64e15
 const NEVER = new AbortController().signal
 const PROGRESS_KINDS = { signal: abortSignal }
 const CANCEL_KINDS = { now: flag(false) }
@@ -116,15 +72,14 @@ export class Run<out Value = unknown> {
   /** Unique among the runs of the definition. */
   readonly key: string
   readonly #room: Room
-  /** Resolves when the head may have changed, or after a while. */
-  readonly #changed: (key: string) => Promise<void>
+  readonly #here: Here
 
   /** @internal */
-  constructor({ name, key }: RunFacts, room: Room, changed: (key: string) => Promise<void>) {
+  constructor({ name, key }: RunFacts, room: Room, here: Here) {
     this.name = name
     this.key = key
     this.#room = room
-    this.#changed = changed
+    this.#here = here
   }
 
   get #facts(): RunFacts {
@@ -143,7 +98,7 @@ export class Run<out Value = unknown> {
     const { clock } = room.engine
     const begunMs = clock.nowMs()
     for (;;) {
-      const changed = this.#changed(this.key)
+      const changed = this.#here.changed(this.key)
       const { head } = await headOf(room, this.#facts)
       if (hasEnded(head)) return this.#valueOf(head)
       const leftMs = timeoutMs === undefined ? undefined : begunMs + timeoutMs - clock.nowMs()
@@ -269,18 +224,23 @@ export class Run<out Value = unknown> {
     const room = this.#room
     if ((await certainly(room.engine, () => room.heads.get(key))) === undefined)
       await fork(room, this.#facts, key, from)
-    return new Run<Value>({ name: this.name, key }, room, this.#changed)
+    return new Run<Value>({ name: this.name, key }, room, this.#here)
   }
 
   /** What the run has done so far. @throws {RunError} `RUN_UNKNOWN`, `RUN_UNREADABLE`. */
   async state(): Promise<RunState> {
     const { head } = await headOf(this.#room, this.#facts)
     const entries = await this.#journalOf(head).read()
-    const error = ['failed', 'diverged'].includes(head.status) ? errorIn(head.frame) : undefined
-    const resumedCount = entries.filter(({ kind }) => kind === 'held').length
-    const steps = stepsOf(entries)
-    const awaits = hasEnded(head) ? [] : steps.flatMap(awaitedBy)
-    return { ...infoOf(this.key, head), steps, resumedCount, error, awaits: [...new Set(awaits)] }
+    return stateOf(this.key, head, entries, this.#here.running(this.key))
+  }
+
+  /**
+   * The state as text, a line for each step: how long it took, or since when it runs or waits. Of an arrow,
+   * the stages that remain have lines, too.
+   * @throws {RunError} `RUN_UNKNOWN`, `RUN_UNREADABLE`.
+   */
+  async explain(): Promise<string> {
+    return explained(this.name, await this.state(), this.#here.stages, this.#room.nowMs())
   }
 
   #journalOf(head: Head): Journal {
@@ -322,7 +282,7 @@ export class Run<out Value = unknown> {
       while (!left.aborted) {
         signal?.throwIfAborted()
         const news = new Promise<void>((resolve) => (changed = resolve))
-        const ended = this.#changed(key)
+        const ended = this.#here.changed(key)
         // Before its end is written, the last that it shows is.
         const { head } = await headOf(room, this.#facts)
         const entry = await certainly(room.engine, () => values.get(key))
@@ -374,59 +334,4 @@ function endedBy(head: Head, endedMs: number, messageBytesMax: number): Uint8Arr
   const input = inputBeside(head, NOTHING, messageBytesMax)
   const end = { endedMs, status: 'cancelled', frame: undefined, dueMs: 0, awaits: [] } as const
   return writeHead({ ...head, ...end, input })
-}
-
-export function infoOf(key: string, head: Head): RunInfo {
-  const { startedMs, endedMs, cancelMs } = head
-  const status = cancelMs === undefined || hasEnded(head) ? head.status : 'cancelling'
-  const endedAt = endedMs === 0 ? undefined : new Date(endedMs)
-  return { key, status, startedAt: new Date(startedMs), endedAt }
-}
-
-/** The signal that a step waits for. */
-const awaitedBy = ({ name, status }: RunStep): string[] =>
-  status === 'waiting' ? (/^signal\((.+)\)$/.exec(name)?.slice(1) ?? []) : []
-
-/** What a frame of an error has; one of a class that is not registered here is described. */
-function errorIn(frame: Uint8Array | undefined): unknown {
-  try {
-    return frame && decode(frame)
-  } catch (error) {
-    return error
-  }
-}
-
-const STATUS_OF = {
-  done: 'done',
-  error: 'failed',
-  failed: 'retrying',
-  begun: 'waiting',
-  left: 'left',
-} as const
-
-function stepsOf(entries: readonly JournalEntry[]): RunStep[] {
-  const steps = new Map<string, RunStep>()
-  for (const { kind, key, atMs, frame, dueMs } of entries) {
-    const before = steps.get(key)
-    if (
-      kind === 'held' ||
-      kind === 'still' ||
-      kind === 'cancel' ||
-      before?.status === 'done' ||
-      before?.status === 'failed'
-    )
-      continue
-    const isFailure = kind === 'failed' || kind === 'error'
-    steps.set(key, {
-      key,
-      name: nameIn(key),
-      path: pathIn(key),
-      status: STATUS_OF[kind],
-      at: new Date(atMs),
-      dueAt: dueMs === undefined ? undefined : new Date(Math.min(dueMs, DATE_MS_MAX)),
-      failures: (before?.failures ?? 0) + (isFailure ? 1 : 0),
-      error: isFailure ? errorIn(frame) : before?.error,
-    })
-  }
-  return [...steps.values()]
 }

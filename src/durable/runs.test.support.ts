@@ -114,6 +114,7 @@ function stepTests(named: Named): void {
     assert.deepEqual(attempts, [`${key} 1`, `${key} 2`, `${key} 3`])
     const { steps } = await run.state()
     assert.deepEqual([steps.length, steps[0].failures, String(steps[0].error)], [1, 2, 'Error: busy'])
+    assert.ok(steps[0].startedAt instanceof Date)
     await assert.rejects((await work.start('flaky', 'final')).result(), { name: 'NonRetryableError' })
     assert.equal(attempts.length, 4)
   })

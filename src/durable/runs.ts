@@ -34,7 +34,8 @@ import {
   readHead,
 } from './records.ts'
 import type { Children, OwnRoom, ReportedRun, Room } from './room.ts'
-import { Run, type RunInfo, infoOf } from './run.ts'
+import { type Here, Run } from './run.ts'
+import { type RunInfo, infoOf } from './state.ts'
 
 /** How often a head is read while its end is waited for: the report of a change may be lost. */
 const LOOK_MS = 1000
@@ -195,7 +196,8 @@ class Rooms {
   async run(name: string, key: string): Promise<Run> {
     const room = await this.of(name)
     const { clock } = room.engine
-    return new Run({ name, key }, room, () => new Promise((resolve) => clock.after(LOOK_MS, resolve)))
+    const changed = (): Promise<void> => new Promise((resolve) => void clock.after(LOOK_MS, resolve))
+    return new Run({ name, key }, room, { changed, running: () => undefined, stages: [] })
   }
 
   async children(name: string): Promise<Children> {
@@ -237,23 +239,26 @@ const freshHead = (input: unknown, startedMs: number): Head => ({
 })
 
 /** The runs of a definition, as this process has them. */
-class Taker {
+class Taker implements Here {
   readonly room: OwnRoom
+  readonly stages: readonly string[]
   readonly held = new Map<string, HeldRun>()
   readonly #listeners = new Map<string, Set<() => void>>()
   readonly #ends: (() => void)[] = []
   #isClosing = false
   #idle: () => void = () => {}
 
-  private constructor(room: OwnRoom) {
+  private constructor(room: OwnRoom, stages: readonly string[] = []) {
     this.room = room
+    this.stages = stages
   }
 
-  static async open({ name, body }: Durable, settings: Settings, rooms: Rooms): Promise<Taker> {
+  static async open({ name, body, stages }: Durable, settings: Settings, rooms: Rooms): Promise<Taker> {
     const { leaseMs, idleMs, runsMax, check = false } = settings
     const children = (of: string): Promise<Children> => rooms.children(of)
     const report = (parent: Parent, child: ReportedRun): Promise<void> => rooms.report(parent, child)
-    const taker = new Taker({ ...(await rooms.of(name)), body, leaseMs, idleMs, check, children, report })
+    const room = { ...(await rooms.of(name)), body, leaseMs, idleMs, check, children, report }
+    const taker = new Taker(room, stages)
     const { engine, heads, boxes, queue } = taker.room
     const opened = <Value>(work: () => Promise<Value>): Promise<Value> =>
       certainly(engine, work, (spentMs) => spentMs < OPEN_MS)
@@ -282,6 +287,10 @@ class Taker {
     const listeners = this.#listeners.get(key)
     this.#listeners.delete(key)
     for (const listener of listeners ?? []) listener()
+  }
+
+  running(key: string): ReadonlyMap<string, number> | undefined {
+    return this.held.get(key)?.running
   }
 
   /** Resolves when the head may have changed. */
@@ -374,6 +383,11 @@ export class Runs<out Definitions extends readonly Durable[] = readonly Durable[
     return new Runs(takers)
   }
 
+  /** The names of the definitions, in their order. */
+  get names(): readonly NamesOf<Definitions>[] {
+    return [...this.#takers.keys()]
+  }
+
   #taker(call: string, name: unknown): Taker {
     if (this.#closing !== undefined) throw new RunError('RUN_CLOSED', { call })
     const taker = this.#takers.get(name as string)
@@ -414,7 +428,7 @@ export class Runs<out Definitions extends readonly Durable[] = readonly Durable[
 
   #run<Value>(taker: Taker, key: string): Run<Value> {
     const { room } = taker
-    return new Run<Value>({ name: room.name, key }, room, (of) => taker.changed(of))
+    return new Run<Value>({ name: room.name, key }, room, taker)
   }
 
   /**

@@ -5,7 +5,7 @@
  * and generated code does not even count its runs. A part that occurs twice is drawn twice; a drawing of
  * more than LINES_MAX lines is cut.
  */
-import { type StageCount, meters, oneOf, optionsOf } from '../../base/index.ts'
+import { type StageCount, durationText, meters, oneOf, optionsOf } from '../../base/index.ts'
 import { wrong } from '../errors.ts'
 import { hotArrows } from '../run/hot.ts'
 import { countedRuns } from '../run/tiering.ts'
@@ -281,13 +281,13 @@ function measuredText(line: Line): string {
   const { measure, hop } = measuredOf(line)
   const times = measure === undefined ? '' : measureText(measure)
   if (hop === undefined || hop.hops === 0) return times
-  const cost = duration((hop.totalMs - hop.workerMs) / hop.hops)
-  const away = duration(hop.workerMs / hop.hops)
+  const cost = durationText((hop.totalMs - hop.workerMs) / hop.hops)
+  const away = durationText(hop.workerMs / hop.hops)
   return `${counted(hop.hops, 'hop')}, each ${away} in the worker + ${cost} on the way`
 }
 
 function measureText({ calls, ms }: Measure): string {
-  return `${counted(calls, 'call')} measured, mean ${duration(ms / calls)}`
+  return `${counted(calls, 'call')} measured, mean ${durationText(ms / calls)}`
 }
 
 function counted(count: number, what: string): string {
@@ -296,12 +296,6 @@ function counted(count: number, what: string): string {
 
 function numeral(count: number): string {
   return count.toLocaleString('en-US')
-}
-
-function duration(ms: number): string {
-  if (ms >= 1000) return `${(ms / 1000).toFixed(2)} s`
-  if (ms >= 1) return `${ms.toFixed(2)} ms`
-  return ms >= 0.001 ? `${(ms * 1000).toFixed(1)} µs` : `${Math.round(ms * 1e6)} ns`
 }
 
 function mermaid(lines: readonly Line[]): string {

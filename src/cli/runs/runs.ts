@@ -5,7 +5,7 @@
  * is text and JSON.
  */
 import { inspect } from 'node:util'
-import { oneLine, reasonOf } from '../../base/index.ts'
+import { durationText, oneLine, reasonOf } from '../../base/index.ts'
 import type { Durable, Run, RunInfo, RunState, Runs } from '../../durable/index.ts'
 import type { Fleet } from '../../fleet/index.ts'
 import { ExitCode } from '../errors.ts'
@@ -166,11 +166,15 @@ async function show({ name, json }: Of<'show'>, run: Run, { stdout }: CommandCon
   if (error !== undefined) lines.push(`error: ${oneLine(reasonOf(error))}`)
   if (status === 'done') lines.push(`value: ${inspect(value, { depth: 6 })}`)
   stdout.write(`${lines.join('\n')}\n`)
-  const rows = state.steps.map(({ key, status: of, at, failures, dueAt, error: failed }) => [
-    ...[oneLine(key), of, at.toISOString(), String(failures), dueAt?.toISOString() ?? '-'],
-    failed === undefined ? '-' : oneLine(reasonOf(failed)).slice(0, REASON_CHARS_MAX),
-  ])
-  writeTable(stdout, ['STEP', 'STATE', 'AT', 'FAILED', 'DUE', 'ERROR'], rows)
+  const rows = state.steps.map(
+    ({ key, status: of, startedAt: begun, at, failures, dueAt, error: failed }) => [
+      ...[oneLine(key), of, at.toISOString()],
+      begun === undefined ? '-' : durationText(at.getTime() - begun.getTime()),
+      ...[String(failures), dueAt?.toISOString() ?? '-'],
+      failed === undefined ? '-' : oneLine(reasonOf(failed)).slice(0, REASON_CHARS_MAX),
+    ],
+  )
+  writeTable(stdout, ['STEP', 'STATE', 'AT', 'TOOK', 'FAILED', 'DUE', 'ERROR'], rows)
   return ExitCode.ok
 }
 

@@ -1,0 +1,13 @@
+/**
+ * A duration as text for people, in the unit that fits: `850 ns`, `3.20 ms`, `1.50 s`, `26 h 5 min`.
+ *
+ * Programs receive numbers and never read it.
+ */
+export function durationText(ms: number): string {
+  const minutes = Math.floor(ms / 60_000)
+  if (minutes >= 60) return `${Math.floor(minutes / 60)} h ${minutes % 60} min`
+  if (minutes >= 2) return `${minutes} min ${Math.floor((ms % 60_000) / 1000)} s`
+  if (ms >= 1000) return `${(ms / 1000).toFixed(2)} s`
+  if (ms >= 1) return `${ms.toFixed(2)} ms`
+  return ms >= 0.001 ? `${(ms * 1000).toFixed(1)} µs` : `${Math.round(ms * 1e6)} ns`
+}
