@@ -1,5 +1,5 @@
 /**
- * `run.explain()`: a run as text, a line for each step: what is recorded, what runs, what remains, with times.
+ * `run.explain()`: a run as text, a line for each step: what is recorded, runs or remains, with times.
  *
  * What remains is known of an arrow alone, whose stages follow each other. What another process runs is not
  * recorded: there the first stage that remains has begun no earlier than the last record was written.
@@ -21,7 +21,8 @@ export function explained(name: string, state: RunState, stages: readonly string
   const last = steps.reduce((latest, { at }) => (at > latest ? at : latest), startedAt)
   if (status === 'running' && running.length === 0 && remaining.length > 0)
     lines.set(remaining[0], `remaining, or running elsewhere, for ${since(last)} at most`)
-  const head = `${name} ${oneLine(key)}: ${status}, ${since(startedAt)}${endedAt === undefined ? ' so far' : ''}`
+  const soFar = endedAt === undefined ? ' so far' : ''
+  const head = `${name} ${oneLine(key)}: ${status}, ${since(startedAt)}${soFar}`
   const width = Math.min(60, Math.max(0, ...[...lines.keys()].map((each) => each.length)))
   const body = [...lines].map(([each, text]) => `  ${oneLine(each).padEnd(width)}  ${text}`)
   return `${[head, ...body, ...(error === undefined ? [] : [`  ${oneLine(reasonOf(error))}`])].join('\n')}\n`

@@ -8,4 +8,5 @@
 export { dashboard, type DashboardOptions } from './dashboard/dashboard.ts'
 export { ObserveError, type ObserveCodes } from './errors.ts'
 export type { ObservedFleet } from './figures/fleets.ts'
+export type { ObservedRuns } from './figures/runs.ts'
 export { type ControlAction, type Observation, type ObserveOptions, observe } from './observe.ts'

@@ -173,6 +173,35 @@ const SAMPLE: Snapshot = {
   leftOut: {},
 }
 
+/** Durable runs as a dashboard has them, with a run that is open. */
+export const RUNS: NonNullable<Snapshot['runs']> = {
+  names: ['checkout', 'import'],
+  name: 'import',
+  list: [{ key: 'night 2', status: 'running', startedMs: 500, untilMs: 1000 }],
+  run: {
+    key: 'night 1',
+    status: 'failed',
+    startedMs: 0,
+    untilMs: 4000,
+    resumedCount: 1,
+    error: 'no bank',
+    steps: [
+      { key: 'parse#1', status: 'done', startedMs: 0, untilMs: 1000, failures: 0 },
+      {
+        key: 'save#1',
+        status: 'retrying',
+        startedMs: 3000,
+        untilMs: 9000,
+        failures: 2,
+        dueMs: 9000,
+        error: 'busy',
+      },
+    ],
+  },
+  stepsLeftOut: 3,
+  problems: [],
+}
+
 /** A snapshot, with these fields instead. */
 export function sample(own: Partial<Snapshot> = {}): Snapshot {
   return { ...SAMPLE, ...own }

@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import { after, before, test } from 'node:test'
+import { durable, runs, signal, step } from 'corespun/durable'
 import { connect, host } from 'corespun/fleet'
 import { serve, use } from 'corespun/http'
 import { dashboard } from 'corespun/observe'
@@ -20,6 +21,14 @@ let hosting
 let server
 let cpu
 let jobs
+let work
+
+/** Waits for a signal behind two steps. */
+const order = durable('order', function* () {
+  for (const name of ['charge', 'invoice'])
+    yield* step(name, () => new Promise((resolve) => setTimeout(resolve, 20)))
+  yield* signal('paid')
+})
 
 before(async () => {
   if (skip) return
@@ -30,10 +39,13 @@ before(async () => {
   fleet = await connect('memory:')
   hosting = await host(fleet, { name: 'mail', module, version: 'v1', jobsMax: 2 })
   jobs = fleet.jobs('mail')
+  work = await runs(fleet, { definitions: [order], idleMs: 3_600_000 })
+  const run = await work.start('order', undefined, { key: '<b>17</b>' })
+  while ((await run.state()).awaits.length === 0) await new Promise((resolve) => setTimeout(resolve, 10))
   cpu = zone.create(ATTACK, { workers: 1 })
   const names = { [ATTACK]: () => 1 }
   const routes = {
-    '/dashboard': dashboard({ name: ATTACK, fleets: [fleet], control: true }),
+    '/dashboard': dashboard({ name: ATTACK, fleets: [fleet], runs: [work], control: true }),
     '/view': dashboard({ fleets: [fleet] }),
     '/error': () => {
       throw new Error('on purpose')
@@ -53,6 +65,7 @@ before(async () => {
 after(async () => {
   await browser?.close()
   await server?.close()
+  await work?.close()
   await hosting?.close()
   await fleet?.close()
   await cpu?.close()
@@ -117,6 +130,33 @@ visit('names are text', '/dashboard', async (page) => {
   assert.match(await dead.innerText(), /<img src=x onerror/)
   assert.match(await page.title(), /^<img src=x/)
   assert.equal(await page.locator('img, b').count(), 0)
+})
+
+visit('the steps of a run are a time line', '/dashboard', async (page) => {
+  const button = (table, text) => page.locator(`#table-${table} tr`, { hasText: text }).locator('button')
+  await button('runs', 'order').click()
+  await button('listed', '<b>17</b>').click()
+  await page.waitForSelector('#table-steps:not([hidden]) .bar')
+  const bars = await page.locator('#table-steps .bar').evaluateAll((all) =>
+    all.map((bar) => {
+      const [{ left, right }, cell] = [bar, bar.parentElement].map((each) => each.getBoundingClientRect())
+      const isInside = left >= cell.left && right <= cell.right + 3 && right <= innerWidth
+      return { isInside, left, width: right - left, row: bar.closest('tr').innerText.replace(/\s+/g, ' ') }
+    }),
+  )
+  const names = ['order <b>17</b> running', 'charge#1 done', 'invoice#1 done', 'signal(paid)#1 waiting']
+  assert.deepEqual(
+    bars.map(({ row }, index) => row.slice(0, names[index].length)),
+    names,
+  )
+  assert.ok(bars.every(({ isInside, width }) => isInside && width >= 3))
+  const [whole, charge, invoice, paid] = bars.map(({ left }) => left)
+  assert.ok(whole <= charge && charge <= invoice && invoice <= paid, String(bars.map(({ left }) => left)))
+  assert.equal(await page.evaluate(() => document.documentElement.scrollWidth > innerWidth), false)
+  assert.equal(await page.locator('#table-steps b').count(), 0)
+  await button('steps', 'order').click()
+  await page.waitForSelector('#table-steps', { state: 'hidden' })
+  await page.waitForSelector('#table-listed:not([hidden])')
 })
 
 visit('a dead job is run anew once that is confirmed', '/dashboard', async (page) => {

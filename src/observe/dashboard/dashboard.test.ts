@@ -25,8 +25,35 @@ const fleet = {
     },
   }),
 }
+const at = (ms: number): Date => new Date(ms)
+const step = { key: 'a#1', status: 'done', startedAt: at(5), at: at(9), dueAt: undefined, failures: 0 }
+const late = { ...step, key: 'b#1', status: 'retrying', startedAt: undefined, dueAt: at(70), failures: 1 }
+const running = [
+  { key: 'b#1', startedAt: at(11) },
+  { key: 'c#1', startedAt: at(12) },
+]
+const infos = ['one', 'two'].map((key, index) => {
+  return { key, status: 'running', startedAt: at(index), endedAt: index === 0 ? at(20) : undefined }
+})
+const runs = {
+  names: ['order'],
+  list: () => Promise.resolve({ items: infos, next: 'more' }),
+  get: (_: string, key: string) => ({
+    state: () =>
+      key === 'lost'
+        ? Promise.reject(new Error('it was forgotten'))
+        : Promise.resolve({
+            ...{ ...infos[1], resumedCount: 2, running, error: new Error('no bank') },
+            steps: [
+              ...Array.from({ length: 250 }, () => ({ ...step, error: undefined })),
+              { ...late, error: new Error('busy') },
+            ],
+          }),
+  }),
+}
 const app = createApp({
   routes: {
+    '/runs': dashboard({ runs: [runs] }),
     '/open': dashboard({ name: 'orders', fleets: [fleet], control: true }),
     '/view': dashboard({ fleets: [fleet] }),
     '/alone': dashboard({ control: true }),
@@ -60,6 +87,31 @@ test('GET has the page, and the figures by its query', async () => {
   }
   assert.equal((await app.inject('/open', { method: 'HEAD' })).status, 200)
   assert.equal((await app.inject('/guarded')).status, 401)
+})
+
+test('durable runs are read as far as they are open', async () => {
+  const look = async (query: string) => {
+    const { runs } = (await (await app.inject(`/runs?snapshot${query}`)).json()) as Snapshot
+    return runs!
+  }
+  const nothing = { names: ['order'], list: [], stepsLeftOut: 0, problems: [] }
+  assert.deepEqual(await look(''), nothing)
+  assert.deepEqual(await look('&runs=other&run=one'), nothing)
+  const { list, problems, name } = await look('&runs=mine&runs=order')
+  assert.deepEqual([name, list.map(({ key }) => key), list[1].untilMs], ['order', ['two', 'one'], 20])
+  assert.match(problems[0], /^order has more runs/)
+  assert.deepEqual((await look('&runs=order&run=lost')).problems, ['it was forgotten'])
+  const { run, stepsLeftOut } = await look('&runs=order&run=two')
+  const { steps, untilMs, ...facts } = run!
+  assert.deepEqual(
+    [stepsLeftOut, steps.length, facts],
+    [52, 200, { key: 'two', status: 'running', startedMs: 1, resumedCount: 2, error: 'no bank' }],
+  )
+  assert.deepEqual(steps.slice(-3), [
+    { key: 'a#1', status: 'done', startedMs: 5, untilMs: 9, failures: 0 },
+    { key: 'b#1', status: 'running', startedMs: 9, untilMs, failures: 1, dueMs: 70, error: 'busy' },
+    { key: 'c#1', status: 'running', startedMs: 12, untilMs, failures: 0 },
+  ])
 })
 
 for (const [what, headers, status] of [
@@ -102,6 +154,13 @@ test('without permission nothing can be changed', async () => {
   assert.deepEqual(asked, [])
 })
 
-for (const options of [{ name: '' }, { fleets: {} }, { fleets: [null] }, { control: 1 }, { controls: true }])
+for (const options of [
+  { name: '' },
+  { fleets: {} },
+  { fleets: [null] },
+  { control: 1 },
+  { runs: [{}] },
+  { controls: true },
+])
   test(`invalid options are refused: ${JSON.stringify(options)}`, () =>
     assert.throws(() => dashboard(options as never), { code: 'OBSERVE_ARGUMENT' }))

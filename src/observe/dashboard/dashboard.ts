@@ -9,6 +9,7 @@ import { type Kind, flag, isPlainObject, messageOf, oneLine, optionsOf, refuser 
 import { startMetrics } from '../../metrics/internal.ts'
 import { ObserveError } from '../errors.ts'
 import { FLEETS, type ObservedFleet, RecentLook, lookAt, retryJob } from '../figures/fleets.ts'
+import { type ObservedRuns, RUNS, lookAtRuns } from '../figures/runs.ts'
 import { nameOf } from '../sockets.ts'
 
 /** Options of {@link dashboard}. */
@@ -17,6 +18,8 @@ export interface DashboardOptions {
   readonly name?: string
   /** Connections whose hosts, queues and dead jobs are shown. Default: none. */
   readonly fleets?: readonly ObservedFleet[]
+  /** Durable runs that are shown, with their steps as a time line. Default: none. */
+  readonly runs?: readonly ObservedRuns[]
   /** Whether the page has a button that runs a dead job again. Default: false. */
   readonly control?: boolean
 }
@@ -37,8 +40,9 @@ const JSON_TYPE = 'application/json; charset=utf-8'
 
 /**
  * A handler that responds with a page about this process, all of its threads, and its fleets: what runs,
- * queues, functions, routes, stores, what was refused, dead jobs with their errors. It is the route for all
- * methods: GET has the page, GET with `?snapshot` the figures as JSON, POST runs a dead job anew.
+ * queues, functions, routes, stores, what was refused, dead jobs with their errors, durable runs with their
+ * steps. It is the route for all methods: GET has the page, GET with `?snapshot` the figures as JSON, POST
+ * runs a dead job anew.
  *
  * Everyone who reaches the route sees it, so put authentication before it. The call starts metrics, as
  * `startMetrics()` of corespun/metrics does.
@@ -61,18 +65,24 @@ const JSON_TYPE = 'application/json; charset=utf-8'
  * ```
  */
 export function dashboard(options?: DashboardOptions): Handler {
-  const kinds = { name: NAME, fleets: FLEETS, control: flag(false) }
+  const kinds = { name: NAME, fleets: FLEETS, runs: RUNS, control: flag(false) }
   const {
     name = nameOf(process.argv[1] ?? '', 'node'),
     fleets,
+    runs,
     control,
   } = optionsOf(options, kinds, wrong, 'dashboard()')
   startMetrics()
   const recent = fleets.length > 0 ? new RecentLook(() => lookAt(fleets)) : undefined
   const actions = control && recent !== undefined ? ['retry'] : []
-  const snapshot = async (): Promise<string> => {
+  const snapshot = async (url: string): Promise<string> => {
     const { snapshotOf } = await import('../figures/snapshot.ts')
-    return JSON.stringify(snapshotOf({ name, actions, fleet: await recent?.read() }))
+    // The page adds its own parameters behind those of its URL.
+    const asked = new URLSearchParams(url.slice(url.indexOf('?')))
+    const [definition, key] = ['runs', 'run'].map((parameter) => asked.getAll(parameter).at(-1))
+    const looked = runs.length > 0 ? lookAtRuns(runs, definition, key) : undefined
+    const [fleet, open] = await Promise.all([recent?.read(), looked])
+    return JSON.stringify({ ...snapshotOf({ name, actions, fleet }), runs: open })
   }
   return async (request) => {
     const { Response } = await import('../../http/index.ts')
@@ -82,7 +92,7 @@ export function dashboard(options?: DashboardOptions): Handler {
       respond(status, JSON.stringify(value), { 'content-type': JSON_TYPE })
     if (request.method === 'GET' || request.method === 'HEAD') {
       if (/\?(?:.*&)?snapshot(?:[=&]|$)/.test(request.url))
-        return respond(200, await snapshot(), { 'content-type': JSON_TYPE })
+        return respond(200, await snapshot(request.url), { 'content-type': JSON_TYPE })
       const { html, policy } = await (await import('./page.ts')).pageOf()
       return respond(200, html, {
         'content-type': 'text/html; charset=utf-8',

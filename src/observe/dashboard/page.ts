@@ -17,11 +17,13 @@ interface Element {
   hidden: boolean
   type: string
   id: string
+  readonly style: { marginLeft: string; width: string }
   readonly children: ArrayLike<Element>
   append(...children: Element[]): void
   remove(): void
   setAttribute(name: string, value: string): void
   addEventListener(event: string, listener: () => void): void
+  scrollIntoView(): void
 }
 
 interface Window {
@@ -46,6 +48,8 @@ interface Shown {
   /** What became of a button, and until when that is shown. */
   note: string
   noteUntilMs: number
+  /** The definition whose runs are shown, or the run whose steps are. */
+  open: Readonly<Record<string, string>>
   /** Tables that are shown whole. */
   readonly whole: Set<string>
 }
@@ -53,7 +57,7 @@ interface Shown {
 /** Ask for a snapshot each second, as long as somebody looks. */
 function begin(window: Window, draws: Shown['viewOf']): void {
   const { document } = window
-  const figures = { before: undefined, now: undefined, whole: new Set<string>() }
+  const figures = { before: undefined, now: undefined, open: {}, whole: new Set<string>() }
   const shown: Shown = { window, viewOf: draws, ...figures, note: '', noteUntilMs: 0 }
   let timer: ReturnType<typeof setTimeout> | undefined
   let isAsking = false
@@ -76,7 +80,11 @@ function begin(window: Window, draws: Shown['viewOf']): void {
 }
 
 async function renew(shown: Shown): Promise<void> {
-  const url = urlOf(shown.window, 'snapshot')
+  const { name, key } = shown.open
+  const parts = ['snapshot']
+  if (name !== undefined) parts.push(`runs=${encodeURIComponent(name)}`)
+  if (key !== undefined) parts.push(`run=${encodeURIComponent(key)}`)
+  const url = urlOf(shown.window, parts.join('&'))
   const response = await fetch(url, { cache: 'no-store', signal: AbortSignal.timeout(10_000) })
   if (!response.ok) throw new Error(`status ${response.status}`)
   const now = (await jsonOf(response)) as Snapshot
@@ -87,7 +95,7 @@ async function renew(shown: Shown): Promise<void> {
 }
 
 /**
- * The URL of the page, with its query, which may have a token, and with one more parameter. Credentials of
+ * The URL of the page, with its query, which may have a token, and with more parameters. Credentials of
  * the page's own URL are not in it: fetch refuses those, and browsers send them anyway.
  */
 function urlOf({ location: { origin, pathname, search } }: Window, parameter?: string): string {
@@ -166,6 +174,8 @@ function titleOf(id: string): string {
     slow: 'Slow tasks and requests',
     queues: 'Queues of jobs',
     runs: 'Durable runs',
+    listed: 'Runs',
+    steps: 'A run and its steps',
     dead: 'Dead jobs',
     hosts: 'Hosts',
     stages: 'Stages of arrows',
@@ -253,15 +263,32 @@ function drawRow(shown: Shown, element: Element, row: ViewRow, hasActs: boolean)
   put(lines.length > 0 ? details.children[0] : plain, row.cells[0])
   fill(shown, details.children[1], lines)
   for (const [index, text] of row.cells.slice(1).entries()) put(cells[index], text)
+  if (row.span !== undefined) drawBar(shown, cells[row.cells.length - 2], row.span, row.cells[1])
   const last = cells[cells.length - 1]
   last.hidden = !hasActs
   last.children[0].hidden = row.act === undefined
   put(last.children[0], row.act?.action ?? '')
 }
 
+/** A bar that begins and ends at these shares of its cell. */
+function drawBar({ window }: Shown, cell: Element, [from, to]: readonly number[], state: string): void {
+  if (cell.children.length === 0) cell.append(window.document.createElement('div'))
+  const bar = cell.children[0]
+  bar.className = `bar ${state}`
+  bar.style.marginLeft = `${(from * 100).toFixed(2)}%`
+  bar.style.width = `${((to - from) * 100).toFixed(2)}%`
+}
+
 /** Do what a button is for, once somebody has agreed. */
 async function perform(shown: Shown, { action, params, question }: RowAction): Promise<void> {
   const { window } = shown
+  if (question === '') {
+    shown.open = params
+    await renew(shown).catch(() => {}) // the next look reports it
+    const id = params['key'] === undefined ? 'table-listed' : 'table-steps'
+    window.document.getElementById(id)?.scrollIntoView()
+    return
+  }
   // Written as a sentence.
   if (!window.confirm(question[0].toUpperCase() + question.slice(1))) return
   try {
@@ -297,6 +324,7 @@ const PAGE_FUNCTIONS: readonly ((...args: never[]) => unknown)[] = [
   madeTable,
   madeRow,
   drawRow,
+  drawBar,
   perform,
 ]
 

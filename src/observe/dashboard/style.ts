@@ -39,9 +39,14 @@ td:last-child.text { min-width: 0 }
 summary { cursor: pointer }
 details ul { padding: .2rem 0 .2rem 1rem; color: var(--quiet); font-weight: 400 }
 button { padding: 0 .6rem; border: 1px solid var(--line); border-radius: 6px; background: transparent;
-  color: var(--accent); font: inherit; cursor: pointer }
+  color: var(--accent); font: inherit; cursor: pointer; white-space: nowrap }
 button:hover { border-color: var(--accent) }
 section > button { margin: .5rem .9rem .25rem }
+#table-steps, #table-listed { order: -1; scroll-margin: 1rem }
+#table-steps td:nth-child(6) { width: 50%; min-width: 9rem; padding-top: .65rem }
+.bar { height: .6rem; min-width: 3px; max-width: 100%; border-radius: 3px; background: var(--accent) }
+.bar.failed { background: var(--bad) }
+.bar.waiting, .bar.retrying, .bar.left, .bar.cancelled { background: var(--quiet) }
 @media (max-width: 40rem) {
   th, td { padding: .3rem .45rem }
   th:first-child, td:first-child { position: sticky; left: 0; background: var(--card); padding-left: .75rem }
@@ -53,9 +58,17 @@ section > button { margin: .5rem .9rem .25rem }
   #table-dead td:last-child { grid-row: 1; grid-column: 2; padding-right: .75rem }
   #table-dead td:nth-child(2), #table-dead td:nth-child(5) { grid-column: 1 / -1; padding: 0 .75rem .3rem }
   #table-dead td:nth-child(2) { grid-row: 2; color: var(--quiet) }
+  #table-steps thead, #table-steps td:nth-child(3), #table-steps td:nth-child(5) { display: none }
+  #table-steps tr { display: grid; grid-template-columns: 1fr auto auto auto;
+    border-top: 1px solid var(--line) }
+  #table-steps td { border: 0 }
+  #table-steps td.text:first-child { max-width: none }
+  #table-steps td:nth-child(6) { grid-row: 2; grid-column: 1 / -1; width: auto;
+    padding: 0 .75rem .5rem }
 }
 @media (min-width: 70rem) {
   #tables { grid-template-columns: repeat(2, minmax(0, 1fr)) }
-  #table-functions, #table-routes, #table-slow, #table-dead, #table-hosts { grid-column: 1 / -1 }
+  #table-functions, #table-routes, #table-slow, #table-dead, #table-hosts,
+  #table-steps { grid-column: 1 / -1 }
 }
 `

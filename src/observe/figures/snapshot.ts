@@ -3,6 +3,8 @@
  *
  * Counts are totals since the process began to count, so who looks twice has the rates (view.ts). It is read
  * from memory that the threads share: none of them has to answer, and one in an endless loop is in it.
+ *
+ * Over 400 lines: what each list has, and from which instruments, is one table.
  */
 import { hostname } from 'node:os'
 import { native } from '../../native/index.ts'
@@ -17,6 +19,7 @@ import {
   unread,
 } from '../../metrics/internal.ts'
 import type { FleetFigures } from './fleets.ts'
+import type { RunsFigures } from './runs.ts'
 import { type RunningTask, runningTasks } from './tasks.ts'
 import { versionOf } from './version.ts'
 
@@ -160,6 +163,8 @@ export interface Snapshot {
   readonly slow: readonly SlowRecord[]
   /** Of the fleets that it is connected to; `undefined` without any. */
   readonly fleet?: FleetFigures
+  /** Durable runs, which the dashboard adds. */
+  readonly runs?: RunsFigures
   /** Names of what clients may do. */
   readonly actions: readonly string[]
   /** Rows that the lists do not have, by the list. */

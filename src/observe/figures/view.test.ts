@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import { pageOf } from '../dashboard/page.ts'
 import type { Durations, Snapshot } from './snapshot.ts'
 import { type View, bytesOf, countOf, quantileOf, textOf, timeOf, viewOf } from './view.ts'
-import { hostile, sample } from '../view.test.support.ts'
+import { RUNS, hostile, sample } from '../view.test.support.ts'
 
 const cellsOf = ({ tables }: View, id: string): readonly (readonly string[])[] =>
   tables.find((table) => table.id === id)?.rows.map(({ cells }) => cells) ?? []
@@ -133,6 +133,26 @@ test('actions are those that the process allows', () => {
   assert.deepEqual(new Set(actsOf(['retry', 'reload'])), new Set(['', 'retry', 'reload']))
 })
 
+test('a run is a row for each step, with its share of the time', () => {
+  const { tables } = viewOf(sample({ runs: RUNS }))
+  const rows = tables.find(({ id }) => id === 'steps')!.rows.map(({ cells, span }) => [...cells, span])
+  assert.deepEqual(rows, [
+    ['import night 1', 'failed', '-', '4.0 s', '-', '', [0, 1]],
+    ['parse#1', 'done', '0 µs', '1.0 s', '-', '', [0, 0.25]],
+    ['save#1', 'retrying', '3.0 s', '6.0 s', '2', '', [0.75, 1]],
+  ])
+  const acts = (id: string): unknown[] =>
+    tables
+      .find((table) => table.id === id)!
+      .rows.map(({ cells, act }) => [cells[0], act?.action, act?.params])
+  assert.deepEqual(acts('runs'), [
+    ['checkout', 'show', { name: 'checkout' }],
+    ['import', 'hide', {}],
+  ])
+  assert.deepEqual(acts('listed'), [['night 2', 'show', { name: 'import', key: 'night 2' }]])
+  assert.equal(tables.find(({ id }) => id === 'steps')!.leftOut, 3)
+})
+
 test('the page has the same tables', async () => {
   const { html } = await pageOf()
   const [, script] = /<script>([^]*)<\/script>/.exec(html)!
@@ -144,6 +164,6 @@ test('the page has the same tables', async () => {
   // oxlint-disable-next-line no-new-func -- as a browser runs it: without this module's scope
   const there = new Function('now', 'before', `return ${inPage}`) as typeof viewOf
   const before = sample({ upMs: 1000 })
-  assert.deepEqual(there(sample(), before), viewOf(sample(), before))
-  assert.deepEqual(there(hostile(), before), viewOf(hostile(), before))
+  for (const now of [sample({ runs: RUNS }), hostile({ runs: RUNS })])
+    assert.deepEqual(there(now, before), viewOf(now, before))
 })

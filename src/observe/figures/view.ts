@@ -14,7 +14,7 @@ import type { Durations, ReasonFigures, Snapshot } from './snapshot.ts'
 export interface RowAction {
   readonly action: string
   readonly params: Readonly<Record<string, string>>
-  /** What is done, as a question to who does it. */
+  /** What is done, as a question to who does it; empty: nothing is, and the page shows what `params` name. */
   readonly question: string
 }
 
@@ -24,6 +24,8 @@ export interface ViewRow {
   readonly act?: RowAction
   /** What has no room in the cells. */
   readonly details?: readonly string[]
+  /** Where it begins and ends on a line of time, from 0 to 1: a bar in the last cell. */
+  readonly span?: readonly [from: number, to: number]
 }
 
 /** One column; a name that begins with a space is that of a number. */
@@ -61,8 +63,9 @@ export function viewOf(now: Snapshot, before?: Snapshot): View {
   const pace: Pace = isSame
     ? { before, seconds: (now.upMs - before.upMs) / 1000 }
     : { before: undefined, seconds: 0 }
-  const { fleet } = now
-  const problems = fleet === undefined ? [] : rowsOf(fleet.problems).map((each) => textOf(each, 300))
+  const { fleet, runs } = now
+  const found = [...rowsOf(fleet?.problems), ...rowsOf(runs?.problems)]
+  const problems = found.map((each) => textOf(each, 300))
   if (fleet !== undefined && fleet.ageMs > 10_000)
     problems.push(`the fleet was read ${timeOf(fleet.ageMs)} ago`)
   return {
@@ -74,8 +77,10 @@ export function viewOf(now: Snapshot, before?: Snapshot): View {
 }
 
 function tablesOf(now: Snapshot, pace: Pace): ViewTable[] {
-  const left = now.leftOut ?? {}
+  const left: Record<string, number> = { ...now.leftOut, steps: now.runs?.stepsLeftOut ?? 0 }
   return [
+    tableOf('steps', ['STEP', 'STATE', ' AFTER', ' TOOK', ' FAILED', 'TIME LINE'], stepRows(now), left),
+    tableOf('listed', ['RUN', 'STATE', ' STARTED', ' TOOK'], runRows(now), left),
     tableOf('running', ['WORKER', 'FUNCTION', ' FOR', 'CALLED BY', 'STATE'], runningRows(now), left),
     tableOf(
       'zones',
@@ -103,7 +108,7 @@ function tablesOf(now: Snapshot, pace: Pace): ViewTable[] {
       left,
     ),
     tableOf('queues', ['JOBS OF', ' WAIT', ' TAKEN', ' DEAD', ' OLDEST'], queueRows(now, 'jobs'), left),
-    tableOf('runs', ['RUNS OF', ' WAIT', ' TAKEN', ' DEAD', ' OLDEST'], queueRows(now, 'runs'), left),
+    tableOf('runs', ['RUNS OF', ' WAIT', ' TAKEN', ' DEAD', ' OLDEST'], definitionRows(now), left),
     tableOf('dead', ['DEAD JOB', 'ZONE', 'FUNCTION', ' FAILED', 'ERROR'], deadRows(now), left),
     tableOf(
       'hosts',
@@ -266,6 +271,58 @@ function queueRows({ fleet }: Snapshot, of: string): ViewRow[] {
     const oldest = waiting > 0 ? timeOf(waitedMs) : '-'
     return { cells: [textOf(zone), countOf(waiting), countOf(taken), countOf(dead), oldest] }
   })
+}
+
+/** The queues of durable runs; those of which the page can show the runs have buttons. */
+function definitionRows(now: Snapshot): ViewRow[] {
+  const rows = queueRows(now, 'runs')
+  const { runs, fleet } = now
+  const queues = rowsOf(fleet?.queues).filter(({ kind }) => kind === 'runs')
+  const missing = rowsOf(runs?.names).filter((name) => !queues.some(({ zone }) => zone === name))
+  for (const name of missing) rows.push({ cells: [textOf(name), '-', '-', '-', '-'] })
+  const names = [...queues.map(({ zone }) => zone), ...missing]
+  return rows.map((row, index) => {
+    const name = names[index]
+    if (!rowsOf(runs?.names).includes(name)) return row
+    const isOpen = name === runs?.name
+    const params: Record<string, string> = isOpen ? {} : { name }
+    return { ...row, act: { action: isOpen ? 'hide' : 'show', params, question: '' } }
+  })
+}
+
+function runRows({ runs, atMs }: Snapshot): ViewRow[] {
+  return rowsOf(runs?.list).map(({ key, status, startedMs, untilMs }) => {
+    const params = { name: String(runs?.name), key: String(key) }
+    const times = [`${timeOf(Math.max(0, atMs - startedMs))} ago`, timeOf(untilMs - startedMs)]
+    return { cells: [textOf(key), textOf(status), ...times], act: { action: 'show', params, question: '' } }
+  })
+}
+
+/** The run that is open, and its steps. */
+function stepRows({ runs }: Snapshot): ViewRow[] {
+  const run = runs?.run
+  if (run === undefined) return []
+  const wholeMs = Math.max(1, run.untilMs - run.startedMs)
+  const shareOf = (ms: number): number => Math.min(1, Math.max(0, (ms - run.startedMs) / wholeMs)) || 0
+  const rows = rowsOf(run.steps).map(
+    ({ key, status, startedMs, untilMs, failures, dueMs, error }): ViewRow => {
+      const times = [timeOf(Math.max(0, startedMs - run.startedMs)), timeOf(Math.max(0, untilMs - startedMs))]
+      const due = dueMs === undefined ? '' : `due ${textOf(new Date(dueMs).toJSON())}`
+      return {
+        cells: [textOf(key), textOf(status), ...times, failures > 0 ? countOf(failures) : '-', ''],
+        details: [textOf(error, 300), due],
+        span: [shareOf(startedMs), shareOf(untilMs)],
+      }
+    },
+  )
+  const details = [
+    textOf(run.error, 300),
+    run.resumedCount > 0 ? `taken up again ${countOf(run.resumedCount)} times` : '',
+  ]
+  const name = `${textOf(runs?.name)} ${textOf(run.key)}`
+  const act = { action: 'hide', params: { name: String(runs?.name) }, question: '' }
+  const cells = [name, textOf(run.status), '-', timeOf(wholeMs), '-', '']
+  return [{ cells, details, span: [0, 1], act }, ...rows]
 }
 
 function deadRows({ fleet, actions }: Snapshot): ViewRow[] {
@@ -445,6 +502,9 @@ export const VIEW_FUNCTIONS: readonly ((...args: never[]) => unknown)[] = [
   routeOf,
   slowRows,
   queueRows,
+  definitionRows,
+  runRows,
+  stepRows,
   deadRows,
   hostRows,
   stageRows,
