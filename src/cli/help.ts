@@ -270,7 +270,7 @@ Examples:
   corespun fleet create users.json --nats tls://a,b,c --nkey operator.nkey --inbox operator --replicas 3
 `
 
-export const JOBS_HELP = `corespun jobs: durable jobs, listed, shown, run anew, forgotten and paused
+export const JOBS_HELP = `corespun jobs: durable jobs, listed, shown, run anew, cancelled, forgotten and paused
 
 Usage: corespun jobs <engine> [verb] [zone] [keys] [options]
 
@@ -283,6 +283,7 @@ Verbs:
   dead <zone>            those that have failed for good, with their last error
   show <zone> <key>      how far one is, with the errors of its last ten failures
   retry <zone> <keys>    run dead ones anew, with all their attempts; --all: all of them
+  cancel <zone> <keys>   end those that wait or run; --state waiting: all that wait
   forget <zone> <keys>   forget how they ended, so that their keys are free; --state dead: all that ended so
   pause <zone>           hosts begin no job any more; those that run go on
   resume <zone>          hosts begin jobs again
@@ -296,7 +297,7 @@ Options:
 ${ACCESS}
   -h, --help             this text
 
-Ctrl-C ends retry --all and forget --state; what is done by then stays done.
+Ctrl-C ends retry --all, cancel --state and forget --state; what is done by then stays done.
 
 Exit codes:
     0  done

@@ -32,6 +32,7 @@ export type {
   JobListOptions,
   JobOptions,
   JobStatus,
+  LiveState,
   RetryOptions,
   ScheduleOptions,
   SqlClient,

@@ -265,6 +265,8 @@ export function submitManyOptions(jobs: unknown, options: unknown) {
 const STATES = ['waiting', 'running', 'scheduled', 'done', 'dead', 'cancelled'] as const
 /** The ends of a job. */
 export type EndState = 'done' | 'dead' | 'cancelled'
+/** Of one that has not ended. */
+export type LiveState = 'waiting' | 'running' | 'scheduled'
 
 /** @throws {FleetError} `FLEET_ARGUMENT`. */
 export const listOptions = (options: unknown) =>
@@ -289,9 +291,17 @@ export const bulkOptions = (call: string, options: unknown) =>
     call,
   )
 
+const END_STATES = ['done', 'dead', 'cancelled'] as const
+const LIVE_STATES = ['waiting', 'running', 'scheduled'] as const
+
 /** @throws {FleetError} `FLEET_ARGUMENT`. */
-export function endState(call: string, state: unknown): EndState {
-  const known = (['done', 'dead', 'cancelled'] as const).find((each) => each === state)
-  if (known === undefined) throw wrong(`${call}: the state`, "'done', 'dead' or 'cancelled'", state)
-  return known
+export const endState = (call: string, state: unknown): EndState => stateOf(call, END_STATES, state)
+/** @throws {FleetError} `FLEET_ARGUMENT`. */
+export const liveState = (call: string, state: unknown): LiveState => stateOf(call, LIVE_STATES, state)
+
+function stateOf<State extends string>(call: string, states: readonly State[], state: unknown): State {
+  const known = states.find((each) => each === state)
+  if (known !== undefined) return known
+  const [first, second, third] = states
+  throw wrong(`${call}: the state`, `'${first}', '${second}' or '${third}'`, state)
 }

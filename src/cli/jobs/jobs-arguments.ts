@@ -4,7 +4,7 @@
  * As those of `corespun run` (arguments.ts): a frozen record leaves here, and a wrong word is named.
  */
 import type { ParseArgsConfig } from 'node:util'
-import type { EndState, JobStatus } from '../../fleet/index.ts'
+import type { EndState, JobStatus, LiveState } from '../../fleet/index.ts'
 import { HELP, usage, wordsOf } from '../arguments.ts'
 import type { Connection } from '../fleet/connection.ts'
 import { chosenOf, engineFlags, engineWords, oneOf, quoted } from '../fleet/engine.ts'
@@ -21,6 +21,12 @@ export type JobsWords = { readonly connection: Connection; readonly json: boolea
   | { readonly verb: 'show'; readonly zone: string; readonly key: string }
   | { readonly verb: 'retry'; readonly zone: string; readonly keys: readonly string[]; readonly all: boolean }
   | {
+      readonly verb: 'cancel'
+      readonly zone: string
+      readonly keys: readonly string[]
+      readonly state: LiveState | undefined
+    }
+  | {
       readonly verb: 'forget'
       readonly zone: string
       readonly keys: readonly string[]
@@ -29,9 +35,16 @@ export type JobsWords = { readonly connection: Connection; readonly json: boolea
   | { readonly verb: 'pause' | 'resume'; readonly zone: string }
 )
 
-const STATES = ['waiting', 'running', 'scheduled', 'done', 'dead', 'cancelled'] as const
+const LIVE_STATES = ['waiting', 'running', 'scheduled'] as const
 const END_STATES = ['done', 'dead', 'cancelled'] as const
-const VERBS = ['list', 'dead', 'show', 'retry', 'forget', 'pause', 'resume'] as const
+const STATES = [...LIVE_STATES, ...END_STATES] as const
+const VERBS = ['list', 'dead', 'show', 'retry', 'cancel', 'forget', 'pause', 'resume'] as const
+/** What stands for keys. */
+const MANY = {
+  retry: '--all',
+  cancel: '--state waiting, running or scheduled',
+  forget: '--state done, dead or cancelled',
+} as const
 const COMMAND = ['jobs', VERBS, 'the zone', 'zone'] as const
 
 const flags = { ...engineFlags, all: { type: 'boolean' } } as const satisfies ParseArgsConfig['options']
@@ -47,12 +60,13 @@ export function readJobsArguments(words: readonly string[]): JobsWords | typeof 
   if (verb === undefined) return Object.freeze({ ...both, verb: 'zones' })
   const { state, all = false } = values
   const common = { ...both, zone }
-  if (verb === 'retry' || verb === 'forget') {
+  if (verb === 'retry' || verb === 'cancel' || verb === 'forget') {
     const asked = verb === 'retry' ? (all ? 'all' : undefined) : state
-    const flag = verb === 'retry' ? '--all' : '--state done, dead or cancelled'
-    if ((keys.length === 0) === (asked === undefined)) throw usage(`${verb} takes keys, or ${flag}`)
+    if ((keys.length === 0) === (asked === undefined)) throw usage(`${verb} takes keys, or ${MANY[verb]}`)
     if (verb === 'retry') return Object.freeze({ ...common, verb, keys, all })
-    return Object.freeze({ ...common, verb, keys, state: oneOf('--state', state, END_STATES) })
+    return verb === 'cancel'
+      ? Object.freeze({ ...common, verb, keys, state: oneOf('--state', state, LIVE_STATES) })
+      : Object.freeze({ ...common, verb, keys, state: oneOf('--state', state, END_STATES) })
   }
   const [first, extra] = keys
   if (verb === 'show') {

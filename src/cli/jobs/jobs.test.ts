@@ -84,6 +84,14 @@ test('dead jobs run anew, and those that ended are forgotten: by key and all of 
     assert.deepEqual((await run('list', 'halves', '--state', 'done'))[1].split('\n').length, 2)
   }))
 
+test('jobs that wait are cancelled: by key and all of them', () =>
+  with3('cli jobs cancelled', async (run) => {
+    const problem = 'corespun: "n-2" is not a job of the zone "halves" that waits or runs\n'
+    assert.deepEqual(await run('cancel', 'halves', 'n-2'), [1, '0 jobs cancelled\n', problem])
+    assert.deepEqual(await run('cancel', 'halves', '--state', 'waiting'), [0, '1 job cancelled\n', ''])
+    assert.equal(JSON.parse((await run('show', 'halves', 'later', '--json'))[1]).status, 'cancelled')
+  }))
+
 test('a zone is paused and resumed', () =>
   with3('cli jobs paused', async (run) => {
     assert.deepEqual(await run('pause', 'halves'), [0, 'the zone "halves" is paused\n', ''])
@@ -156,6 +164,8 @@ test('words are read, and wrong ones are named', () => {
     ['sqlite:a retry z', /retry takes keys, or --all/],
     ['sqlite:a retry z a --all', /retry takes keys, or --all/],
     ['sqlite:a forget z', /forget takes keys, or --state/],
+    ['sqlite:a cancel z', /cancel takes keys, or --state waiting/],
+    ['sqlite:a cancel z --state done', /--state is one of waiting, running, scheduled/],
     ['sqlite:a forget z --state waiting', /--state is one of done, dead, cancelled/],
     ['sqlite:a pause z --stat x', /did you mean --state/],
   ])

@@ -58,6 +58,8 @@ function done(words: Exclude<JobsWords, Of<'zones'>>, doing: Doing): Promise<num
       return show(words, doing)
     case 'retry':
       return retry(words, doing)
+    case 'cancel':
+      return cancel(words, doing)
     case 'forget':
       return forget(words, doing)
     case 'pause':
@@ -104,6 +106,14 @@ async function retry({ keys, all, zone }: Of<'retry'>, { jobs, context, signal }
   if (all) return counted(context, await jobs.againAll({ signal }), 'job', 'run anew')
   const problem = `not a dead job of the zone ${quoted(zone)}`
   return each(context, keys, { noun: 'job', what: 'run anew', problem }, (key) => jobs.again(key))
+}
+
+async function cancel({ keys, state, zone }: Of<'cancel'>, doing: Doing): Promise<number> {
+  const { jobs, context, signal } = doing
+  if (state !== undefined)
+    return counted(context, await jobs.cancelAll(state, { signal }), 'job', 'cancelled')
+  const problem = `not a job of the zone ${quoted(zone)} that waits or runs`
+  return each(context, keys, { noun: 'job', what: 'cancelled', problem }, (key) => jobs.cancel(key))
 }
 
 async function forget({ keys, state, zone }: Of<'forget'>, doing: Doing): Promise<number> {

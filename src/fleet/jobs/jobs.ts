@@ -16,11 +16,13 @@ import {
   type JobListOptions,
   type JobOptions,
   type SubmitManyOptions,
+  type LiveState,
   bulkOptions,
   deadOptions,
   endState,
   jobOptions,
   listOptions,
+  liveState,
   resultOptions,
   submitManyOptions,
 } from '../job-settings.ts'
@@ -35,7 +37,17 @@ import { thrownBy } from './frames.ts'
 import { unknownOf } from './joins.ts'
 import { Large, argsIn, referenceTo } from './large.ts'
 import { QUEUE_KEY, isPausedBy, writePaused } from './gate.ts'
-import { type JobCounts, type JobPage, type Room, counted, freshOf, inBulk, listed } from './listing.ts'
+import {
+  type JobCounts,
+  type JobPage,
+  type Room,
+  counted,
+  endPages,
+  freshOf,
+  inBulk,
+  listed,
+  livePages,
+} from './listing.ts'
 import {
   FRESH,
   type Job,
@@ -361,6 +373,11 @@ export class Jobs<Module> {
    */
   async cancel(key: string): Promise<boolean> {
     checkKey('jobs.cancel()', key)
+    return this.#cancel(key)
+  }
+
+  /** @param state Of another one nothing is done. */
+  async #cancel(key: string, state?: LiveState): Promise<boolean> {
     const { queue, records } = await this.#room()
     for (;;) {
       const entry = await records.get(key)
@@ -368,6 +385,7 @@ export class Jobs<Module> {
       const item = await queue.find(key)
       const job = item && readJob(item.bytes)
       if (hasEnded(record) || job === undefined) return false
+      if (state !== undefined && record.status !== state) return false
       if (job.repeat !== undefined) {
         await queue.remove(key)
         await this.#forgetSchedule(key)
@@ -384,6 +402,29 @@ export class Jobs<Module> {
       await this.#large.delete(job.args)
       return true
     }
+  }
+
+  /**
+   * `cancel` for all jobs of a state: what waits, also for a delay or another attempt; what runs; schedules.
+   * A job that is submitted meanwhile may be among them.
+   * @returns How many have ended by it.
+   * @throws {FleetError} `FLEET_ARGUMENT`. What is done by then stays done, and calling it again is safe.
+   * @example
+   * ```ts
+   * import assert from 'node:assert/strict'
+   * import { connect } from 'corespun/fleet'
+   *
+   * await using fleet = await connect('memory:')
+   * const jobs = fleet.jobs<{ double(n: number): number }>('math')
+   * for (const key of ['a', 'b', 'c']) await jobs.submit(key, 'double', [1])
+   * assert.equal(await jobs.cancelAll('waiting'), 3)
+   * ```
+   */
+  async cancelAll(state: LiveState, options?: JobBulkOptions): Promise<number> {
+    const call = 'jobs.cancelAll()'
+    const [of, checked] = [liveState(call, state), bulkOptions(call, options)]
+    const room = await this.#room()
+    return inBulk(livePages(room, of), checked, (key) => this.#cancel(key, of))
   }
 
   async #forgetSchedule(key: string): Promise<void> {
@@ -589,7 +630,7 @@ export class Jobs<Module> {
    */
   async againAll(options?: JobBulkOptions): Promise<number> {
     const checked = bulkOptions('jobs.againAll()', options)
-    return inBulk(await this.#room(), 'dead', checked, (key) => this.again(key))
+    return inBulk(await endPages(await this.#room(), 'dead'), checked, (key) => this.again(key))
   }
 
   /** Forget how a job ended, so that its key is free. @returns false for one that has not, or is unknown. */
@@ -617,6 +658,6 @@ export class Jobs<Module> {
   async forgetAll(state: EndState, options?: JobBulkOptions): Promise<number> {
     const call = 'jobs.forgetAll()'
     const [of, checked] = [endState(call, state), bulkOptions(call, options)]
-    return inBulk(await this.#room(), of, checked, (key) => this.forget(key))
+    return inBulk(await endPages(await this.#room(), of), checked, (key) => this.forget(key))
   }
 }

@@ -6,7 +6,7 @@
  */
 import { wrong } from '../errors.ts'
 import type { Found, Keeps, KeyValue, Page, Paging, Queue } from '../engine/engine.ts'
-import type { EndState, JobStatus, bulkOptions, listOptions } from '../job-settings.ts'
+import type { EndState, JobStatus, LiveState, bulkOptions, listOptions } from '../job-settings.ts'
 import { QUEUE_KEY } from './gate.ts'
 import { type JobInfo, infoOf } from './info.ts'
 import {
@@ -178,34 +178,54 @@ export async function counted(room: Room, keeps: Keeps, zone: string): Promise<J
   return { waiting: Math.max(0, all - running - scheduled - over), running, scheduled, dead, ended }
 }
 
+/** Keys, a page at a time. */
+type Pages = (
+  paging: Paging,
+) => Promise<{ readonly keys: readonly string[]; readonly next: string | undefined }>
+
+/** Of jobs that have ended so by now; not of those that end so meanwhile. */
+export async function endPages(room: Room, state: EndState): Promise<Pages> {
+  const values = state === 'dead' ? room.letters : room.records
+  const last = await values.last()
+  return async (paging) => {
+    const { items: all, next } = await values.page(paging)
+    const isChosen = (bytes: Uint8Array | undefined): boolean =>
+      state === 'dead' || readRecord(bytes)?.status === state
+    const chosen = all.filter(({ revision, bytes }) => revision <= last && isChosen(bytes))
+    return { keys: chosen.map(({ key }) => key), next }
+  }
+}
+
+/** Of jobs that have not ended, those of a state among them. */
+export const livePages =
+  (room: Room, state: LiveState): Pages =>
+  async (paging) => {
+    const { items: all, next } = await room.queue.page(paging, SOURCE_OF[state] === 'lent')
+    return { keys: all.map(({ id }) => id), next }
+  }
+
 /**
- * Do something to all jobs that have ended in a state, and to none that ends so meanwhile.
+ * Do something to jobs, some at once.
  * @param each Resolves with whether it was done.
  * @returns To how many it was done.
  * @throws What the first of those that fail is rejected with, when those that were begun have ended.
  */
 export async function inBulk(
-  room: Room,
-  state: EndState,
+  pages: Pages,
   { jobsMax = Infinity, signal }: ReturnType<typeof bulkOptions>,
   each: (key: string) => Promise<boolean>,
 ): Promise<number> {
-  const values = state === 'dead' ? room.letters : room.records
-  const last = await values.last()
   let count = 0
   let after: string | undefined
   do {
     signal?.throwIfAborted()
-    const page = await values.page({ after, itemsMax: Math.min(BULK_JOBS, jobsMax - count) })
-    const isChosen = (bytes: Uint8Array | undefined): boolean =>
-      state === 'dead' || readRecord(bytes)?.status === state
-    const chosen = page.items.filter(({ revision, bytes }) => revision <= last && isChosen(bytes))
-    const outcomes = await Promise.allSettled(chosen.map(({ key }) => each(key)))
+    const { keys, next } = await pages({ after, itemsMax: Math.min(BULK_JOBS, jobsMax - count) })
+    const outcomes = await Promise.allSettled(keys.map(each))
     for (const outcome of outcomes) {
       if (outcome.status === 'rejected') throw outcome.reason
       if (outcome.value) count++
     }
-    after = page.next
+    after = next
   } while (after !== undefined && count < jobsMax)
   return count
 }

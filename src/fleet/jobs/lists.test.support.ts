@@ -144,6 +144,25 @@ function bulks(check: Check): void {
     },
   )
 
+  check('jobs of a state are cancelled in bulk, and no others', async ({ jobs, begin, file }) => {
+    await begin({ jobsMax: 2 })
+    const path = file()
+    await jobs.submit('held', 'report', [path])
+    await jobs.submit('plan', 'score', ['x'], { schedule: { everyMs: 3_600_000 } })
+    while ((await jobs.get('held'))?.status !== 'running') await soon()
+    while ((await jobs.get('plan'))?.status !== 'scheduled') await soon()
+    const keys = Array.from({ length: 70 }, (_, index) => `later ${index}`)
+    await Promise.all(keys.map((key) => jobs.submit(key, 'score', ['x'], { delayMs: 3_600_000 })))
+    assert.equal(await jobs.cancelAll('waiting', { jobsMax: 2 }), 2)
+    assert.equal(await jobs.cancelAll('waiting'), keys.length - 2)
+    assert.deepEqual(keysOf(await all(jobs, { state: 'cancelled' })), keys.toSorted())
+    assert.equal(await jobs.cancelAll('waiting'), 0)
+    assert.equal(await jobs.cancelAll('scheduled'), 1)
+    assert.equal(await jobs.cancelAll('running'), 1)
+    await assert.rejects(jobs.result('held'), code('JOB_CANCELLED'))
+    assert.deepEqual(await all(jobs, { state: 'running' }), [])
+  })
+
   refusals(check)
 }
 
@@ -165,6 +184,7 @@ function refusals(check: Check): void {
     ] as const)
       await assert.rejects(jobs.list(options), code('FLEET_ARGUMENT'))
     await assert.rejects(jobs.forgetAll('waiting' as never), code('FLEET_ARGUMENT'))
+    await assert.rejects(jobs.cancelAll('done' as never), code('FLEET_ARGUMENT'))
     await assert.rejects(jobs.againAll({ jobsMax: 0 }), code('FLEET_ARGUMENT'))
   })
 }
