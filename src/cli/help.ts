@@ -270,7 +270,7 @@ Examples:
   corespun fleet create users.json --nats tls://a,b,c --nkey operator.nkey --inbox operator --replicas 3
 `
 
-export const JOBS_HELP = `corespun jobs: durable jobs, listed, shown, run anew, cancelled, forgotten and paused
+export const JOBS_HELP = `corespun jobs: durable jobs: list, show, run anew, cancel, forget, pause
 
 Usage: corespun jobs <engine> [verb] [zone] [keys] [options]
 

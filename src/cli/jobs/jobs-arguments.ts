@@ -39,7 +39,7 @@ const LIVE_STATES = ['waiting', 'running', 'scheduled'] as const
 const END_STATES = ['done', 'dead', 'cancelled'] as const
 const STATES = [...LIVE_STATES, ...END_STATES] as const
 const VERBS = ['list', 'dead', 'show', 'retry', 'cancel', 'forget', 'pause', 'resume'] as const
-/** What stands for keys. */
+/** In place of keys. */
 const MANY = {
   retry: '--all',
   cancel: '--state waiting, running or scheduled',
