@@ -31,11 +31,15 @@ export function isOfPart(index: number): boolean {
   return index % PARTS === PART - 1
 }
 
+/** Why a row of a table is skipped whose rows are programs, or start zones: it is of another part. */
+export function skipOf(row: number): string | false {
+  return !isOfPart(row) && 'of another part: CORESPUN_TEST_PART'
+}
+
 /**
- * Why a row of a table is skipped whose rows are programs, or start zones: it is of another part. Some reach
- * lines of src that no others do, so none is skipped where they are counted: there CORESPUN_TEST_ROWS is all.
+ * As {@link skipOf}, of rows that no other Node runs, or that reach lines of src that no others do: none is
+ * skipped where these are counted. There CORESPUN_TEST_ROWS is all.
  */
 export function leftOut(row: number): string | false {
-  const isLeft = process.env['CORESPUN_TEST_ROWS'] !== 'all' && !isOfPart(row)
-  return isLeft && 'of another part: CORESPUN_TEST_PART'
+  return process.env['CORESPUN_TEST_ROWS'] !== 'all' && skipOf(row)
 }

@@ -4,13 +4,12 @@
  */
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { isOfPart } from '../../dist/base/part.test.support.js'
+import { skipOf } from '../../dist/base/part.test.support.js'
+
+export { skipOf }
 
 /** The built program. */
 export const program = fileURLToPath(new URL('./cli/main.js', import.meta.resolve('corespun')))
-
-/** The setting `skip` of a row of a table. */
-export const skipOf = (row) => !isOfPart(row) && 'of another part: CORESPUN_TEST_PART'
 
 /** The folder that children run in. */
 export const folder = fileURLToPath(new URL('.', import.meta.url))

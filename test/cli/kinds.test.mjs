@@ -18,9 +18,8 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { leftOut } from '../../dist/base/part.test.support.js'
 import { inRoot } from '../../scripts/set-up/index.mjs'
-import { corespun } from './corespun.mjs'
+import { corespun, skipOf } from './corespun.mjs'
 
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'corespun-kinds-')))
 after(() => rmSync(folder, { recursive: true, force: true }))
@@ -119,7 +118,7 @@ before(() => {
     writeFileSync(join(folder, name), text)
   }
   symlinkSync(inRoot(), join(folder, 'node_modules', 'corespun'))
-  const files = rows.filter((_, row) => !leftOut(row)).map(([, kind]) => `./${KINDS[kind][0]}`)
+  const files = rows.filter((_, row) => !skipOf(row)).map(([, kind]) => `./${KINDS[kind][0]}`)
   const options = { cwd: folder, encoding: 'utf8' }
   ends = JSON.parse(execFileSync(process.execPath, ['--no-warnings', 'all.mjs', ...files], options))
 })
@@ -129,7 +128,7 @@ test('the table has a row for each kind', () => {
 })
 
 for (const [row, [, kind, result, remedy]] of rows.entries()) {
-  test(`${kind} ${result}`, { skip: leftOut(row) }, async () => {
+  test(`${kind} ${result}`, { skip: skipOf(row) }, async () => {
     const [file] = KINDS[kind]
     const check = (end, way, expected) => {
       if (result === 'runs') return assert.deepEqual(end, expected, way)

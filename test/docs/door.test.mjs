@@ -16,7 +16,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
-import { leftOut } from '../../dist/base/part.test.support.js'
+import { skipOf } from '../../dist/base/part.test.support.js'
 import { inRoot } from '../../scripts/set-up/index.mjs'
 import { blocksIn, isOfDoor, nameOf, shellKind } from './blocks.mjs'
 import { SQLITE_NODE, hasSqlite } from './programs.mjs'
@@ -39,7 +39,7 @@ const pages = ['README.md', ...documents.filter(isOfDoor)]
 test('README.md, quick starts, migrations and notes', () => assert.ok(pages.length >= 10, pages.join()))
 
 for (const [index, page] of pages.entries())
-  describe(page, { skip: leftOut(index) }, () => typedIn(page, join(folder, `page-${index}`)))
+  describe(page, { skip: skipOf(index) }, () => typedIn(page, join(folder, `page-${index}`)))
 
 function typedIn(page, project) {
   mkdirSync(join(project, 'node_modules'), { recursive: true })

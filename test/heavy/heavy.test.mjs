@@ -13,7 +13,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { isDeepStrictEqual } from 'node:util'
 import { inRoot, tsc } from '../../scripts/set-up/index.mjs'
-import { leftOut } from '../../dist/base/part.test.support.js'
+import { skipOf } from '../../dist/base/part.test.support.js'
 import { nameOf, shellKind } from '../docs/blocks.mjs'
 import { blocks, project } from './project.mjs'
 
@@ -43,9 +43,9 @@ const TRIED = {
 
 let rows = 0
 /** Why a program is skipped, by the libraries that it uses. What Nodes may lack is a part of the newest. */
-function skipOf(used) {
+function whyNot(used) {
   const mayLack = used.some((name) => name === 'node:sqlite' || name === 'better-sqlite3')
-  return used.map((name) => LACKS[name]).find(Boolean) ?? leftOut(mayLack ? 1 : rows++)
+  return used.map((name) => LACKS[name]).find(Boolean) ?? skipOf(mayLack ? 1 : rows++)
 }
 
 let folder
@@ -68,7 +68,7 @@ function usedBy(file) {
 const text = (file) => blocks.find((block) => nameOf(block.text) === file)?.text ?? ''
 const imports = (file) => [...text(file).matchAll(/'\.\/([\w-]+\.mts)'/g)].map(([, name]) => name)
 
-test('the programs of the pages have right types', { skip: leftOut(0) }, () => {
+test('the programs of the pages have right types', { skip: skipOf(0) }, () => {
   const compilerOptions = { rootDir: '.', noEmit: true, declaration: false, allowImportingTsExtensions: true }
   const options = { extends: inRoot('tsconfig.json'), include: ['*.mts'] }
   const config = join(folder, 'tsconfig.json')
@@ -83,7 +83,7 @@ test('the programs of the pages have right types', { skip: leftOut(0) }, () => {
 for (const { name, text, output } of blocks.filter(({ language }) => language === 'sh')) {
   const files = text.split('\n').flatMap((line) => (shellKind(line).kind === 'node' ? [line.slice(5)] : []))
   for (const file of files)
-    test(`${name}: ${file} prints what the page shows`, { skip: skipOf(usedBy(file)) }, () => {
+    test(`${name}: ${file} prints what the page shows`, { skip: whyNot(usedBy(file)) }, () => {
       const { status, stdout, stderr } = node([file])
       const errors = stderr.replace(/^corespun: serving .+\n/gm, '')
       assert.deepEqual({ status, stdout, errors }, { status: 0, stdout: output, errors: '' })
@@ -92,7 +92,7 @@ for (const { name, text, output } of blocks.filter(({ language }) => language ==
 
 for (const [library, expected] of Object.entries(TRIED))
   for (const [index, isolation] of ['thread', 'process'].entries())
-    test(`${library}, isolation ${isolation}`, { skip: skipOf([library]) }, () => {
+    test(`${library}, isolation ${isolation}`, { skip: whyNot([library]) }, () => {
       const { status, signal, stdout, stderr } = node([
         inRoot('test', 'heavy', 'tried.mjs'),
         folder,

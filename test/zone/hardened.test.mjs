@@ -5,7 +5,7 @@
  * callback of the core would end it with 1.
  */
 import { test } from 'node:test'
-import { leftOut } from '../../dist/base/part.test.support.js'
+import { skipOf } from '../../dist/base/part.test.support.js'
 import { check } from './run.mjs'
 
 const side = { concurrency: 2 }
@@ -44,7 +44,7 @@ const HARDENED = [
   ],
 ]
 for (const [row, [name, lock, flags = []]] of HARDENED.entries()) {
-  test(`calls end with their own errors under ${name}`, { ...side, skip: leftOut(row) }, () =>
+  test(`calls end with their own errors under ${name}`, { ...side, skip: skipOf(row) }, () =>
     check(`const z = zone.create('z', { workers: 1, graceMs: 100 }); ${lock}\n${CALLS}`, {
       out: OUT,
       flags: ['--no-warnings', ...flags],

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { leftOut } from '../../dist/base/part.test.support.js'
+import { skipOf } from '../../dist/base/part.test.support.js'
 import { CORESPUN, check } from './run.mjs'
 
 const side = { concurrency: 2 }
@@ -249,7 +249,7 @@ const PROGRAMS = [
 
 test('processes', side, async (suite) => {
   const run = ([name, text, expected], row) =>
-    suite.test(name, { skip: leftOut(row) }, () => check(text, expected))
+    suite.test(name, { skip: skipOf(row) }, () => check(text, expected))
   await Promise.all(PROGRAMS.map(run))
 })
 
