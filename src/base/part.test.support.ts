@@ -27,7 +27,7 @@ export function rowsOfPart<Row>(rows: readonly Row[]): Row[] {
 }
 
 /** Whether the row with this index is of this part. */
-export function isOfPart(index: number): boolean {
+function isOfPart(index: number): boolean {
   return index % PARTS === PART - 1
 }
 
