@@ -19,10 +19,13 @@ const ARGUMENTS = {
 }
 
 const folder = inRoot('examples')
-/** What lies in a folder `page` runs in browsers, and a shop until it is stopped: test/browser has both. */
+/**
+ * What lies in a folder `page` runs in browsers, and a shop until it is stopped: test/browser has both. The
+ * World of `workflow` has packages and tests of its own.
+ */
 const files = filesBelow(
   folder,
-  (path) => /\.(ts|mts|cts|js|mjs|cjs)$/.test(path) && !/\/(page|shop)\//.test(path),
+  (path) => /\.(ts|mts|cts|js|mjs|cjs)$/.test(path) && !/\/(page|shop|workflow)\//.test(path),
 )
 
 test('there are examples', () => assert.ok(files.length > 0))
