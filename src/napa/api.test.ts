@@ -4,7 +4,11 @@
  * Zones that Corespun itself has made are used by their names.
  */
 import assert from 'node:assert/strict'
+import { channel } from 'node:diagnostics_channel'
 import { after, mock, test } from 'node:test'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { until } from '../base/wait.test.support.ts'
 import { metricsText, startMetrics } from '../metrics/internal.ts'
 import { sum, read } from '../metrics/reading.test.support.ts'
 import { zone } from '../zone/index.ts'
@@ -13,7 +17,7 @@ import type { Unchecked } from './values.ts'
 
 const { transport } = napa
 const own = napa.zone.create('napa-own', { workers: 1 })
-after(() => zone.get('napa-own').close())
+after(() => zone.get(own.id).close())
 
 test('the API is the default export, and a global of each thread', async () => {
   assert.equal(api.zone, napa.zone)
@@ -161,7 +165,22 @@ test('the log is the console, unless its provider is nop', async () => {
   napa.runtime.setPlatformSettings({})
   for (const wrong of [{ loggingProvider: './mine.napa' }, { metricProvider: './mine.napa' }])
     assert.throws(() => napa.runtime.setPlatformSettings(wrong), TypeError)
-  await zone.get('napa-silent').close()
+  await zone.get(silent.id).close()
+})
+
+test('a zone and a store go with their last references', async () => {
+  setFlagsFromString('--expose-gc')
+  const gc = runInNewContext('gc') as () => void
+  const closed: string[] = []
+  channel('corespun:zone:closed').subscribe((event) => closed.push((event as { zone: string }).zone))
+  const count = napa.store.count()
+  await (async () => {
+    const weak = napa.zone.create('napa-weak', { workers: 1 })
+    assert.equal((await weak.execute(() => napa.zone.current.id)).value, 'napa-weak')
+    napa.store.create('napa-weak').set('a', 1)
+    napa.store.getOrCreate('napa-weak-too')
+  })()
+  await until(() => (gc(), closed.includes('napa-weak') && napa.store.count() <= count))
 })
 
 test('stores are counted', () => {

@@ -26,8 +26,9 @@ const AREAS: readonly (readonly [name: string, count: number, cases: readonly Ca
 ]
 const NEEDING_MAX = 27
 
+const kept: napa.zone.Zone[] = []
 before(() => {
-  for (const id of [HOME, OTHER, LATE_ZONE]) napa.zone.create(id)
+  for (const id of [HOME, OTHER, LATE_ZONE]) kept.push(napa.zone.create(id))
 })
 after(async () => {
   for (const id of [HOME, OTHER, LATE_ZONE, 'napa-made']) await zone.get(id).close({ timeoutMs: 100 })

@@ -52,9 +52,12 @@ export class Store {
   }
 }
 
-/** Creates a store. @throws {StoreError} `STORE_EXISTS` when the name is taken. */
+/**
+ * Creates a store. As in napajs it goes when no thread has a reference to it: keep one.
+ * @throws {StoreError} `STORE_EXISTS` when the name is taken.
+ */
 export function create(id: string): Store {
-  return new Store(stores.create<Reply>(id))
+  return new Store(stores.create<Reply>(id, { weak: true }))
 }
 
 /** The store of that name, whichever thread created it; `undefined` if none has it. */
@@ -69,7 +72,7 @@ export function get(id: string): Store | undefined {
 
 /** The store of that name, or a new one. */
 export function getOrCreate(id: string): Store {
-  return new Store(stores.getOrCreate<Reply>(id))
+  return get(id) ?? new Store(stores.getOrCreate<Reply>(id, { weak: true }))
 }
 
 /** How many stores are open in this process. */

@@ -30,9 +30,13 @@ const WAYS: readonly (readonly [Where, Where])[] = [
 ]
 const [ONE, TWO, UNICODE] = ['napa-store1', 'napa-store2', '日本語 español বাংলা 𝒻']
 
+/** A store goes with its last reference. */
+const kept = new Set<napa.store.Store>()
+
 function storeOf(id: string): napa.store.Store {
   const found = napa.store.get(id)
   assert.ok(found !== undefined)
+  kept.add(found)
   return found
 }
 
@@ -65,6 +69,7 @@ export const STORE_CASES: readonly Case[] = [
     name: 'node: create',
     run: () => {
       const made = napa.store.create(ONE)
+      kept.add(made)
       assert.deepEqual([made.id, made.size], [ONE, 0])
     },
   },

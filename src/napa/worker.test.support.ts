@@ -29,8 +29,12 @@ export async function relay(to: string, method: string, ...args: Unchecked[]): P
   return result instanceof napa.zone.Result ? result.value : undefined
 }
 
+/** A zone goes with its last reference. */
+const keptZones: napa.zone.Zone[] = []
+
 export function createZone(id: string): napa.zone.Zone {
-  return napa.zone.create(id, { workers: 1 })
+  keptZones.push(napa.zone.create(id, { workers: 1 }))
+  return keptZones[0]
 }
 
 export function getZone(id: string): napa.zone.Zone {

@@ -208,7 +208,7 @@ function resolved(module: string, caller: string): string {
 }
 
 /**
- * Creates a zone.
+ * Creates a zone. As in napajs it ends when no thread but its own has a reference to it: keep one.
  * @throws {ZoneError} `ZONE_EXISTS` when the name is taken, `ZONE_ARGUMENT` for wrong settings.
  * @example
  * ```ts
@@ -226,6 +226,7 @@ export function create(id: string, settings: ZoneSettings = DEFAULT_SETTINGS): Z
     workers,
     tasksPerWorkerMax: TASKS_AT_ONCE,
     setup: ENTRY,
+    weak: true,
     ...loggingOf(),
   })
   return new NapaZone(() => made)

@@ -213,6 +213,8 @@ export interface Binding {
   zoneRetire(number: number, slot: number): void
   zoneRefuse(handle: number): void
   zoneForget(number: number): void
+  zoneWeaken(handle: number): void
+  zoneUnused(number: number): number
   zoneClosing(number: number): number
   attach(number: number, slot: number): number
   detach(): void

@@ -108,6 +108,7 @@ export const Mail = {
   linkEnded: 11,
   count: 12,
   spent: 13,
+  unused: 14,
 } as const
 
 /** Numbers of a slow task or request, as doubles. Times are in ms, below 0 where they are not known. */

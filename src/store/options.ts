@@ -8,6 +8,7 @@ import {
   type Kind,
   type OptionsOf,
   abortSignal,
+  flag,
   integer,
   oneOf,
   optionsOf,
@@ -42,6 +43,13 @@ export interface StoreOptions {
    * default. Beyond it a write throws `STORE_FILE_BEHIND`.
    */
   readonly unflushedBytesMax?: number
+  /**
+   * Whether the store closes when no thread has a reference to it any more: when the garbage collectors of
+   * all threads that had one have found that, which may be late, and never in a thread that idles. A store
+   * that is on its way to another thread does not count: keep a reference until it has arrived. Not with
+   * `file`. Default false.
+   */
+  readonly weak?: boolean
 }
 
 /** The complete, frozen options of a store; the path of its file is absolute. */
@@ -96,12 +104,14 @@ const STORE = {
   eviction: oneOf<'lru' | 'none'>(['lru', 'none'], 'lru'),
   file: text<string | undefined>(undefined),
   unflushedBytesMax: integer(1, Number.MAX_SAFE_INTEGER, UNFLUSHED_BYTES_MAX),
+  weak: flag(false),
 }
 const WATCH = { eventsMax: integer(1, 2 ** 31, 1024), signal: abortSignal }
 
 /** @throws {StoreError} `STORE_ARGUMENT`. */
 export function parseOptions(given: StoreOptions, call: string): StoreSettings {
   const { ttlMs, valueBytesMax, file, ...others } = optionsOf(given ?? null, STORE, wrong, call)
+  if (others.weak && file !== undefined) throw wrong(`${call}: weak`, 'absent, or false, with a file', true)
   return Object.freeze({
     ...others,
     valueBytesMax: valueBytesMax === Infinity ? VALUE_BYTES_MAX : valueBytesMax,

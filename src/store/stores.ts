@@ -19,7 +19,7 @@ const KNOWN_MAX = 10
 
 /**
  * The stores of this process. A store belongs to no thread: it stays open until it is closed or the process
- * ends.
+ * ends; with `weak`, until no thread has a reference to it.
  *
  * @example
  * ```ts
@@ -109,8 +109,18 @@ export const store = {
 
 function make(call: string, id: string, settings: StoreSettings): number {
   checkId(call, id)
-  const { entriesMax, bytesMax, valueBytesMax, ttlMs, eviction, file = '', unflushedBytesMax } = settings
-  const limits = Float64Array.of(entriesMax, bytesMax, valueBytesMax, ttlMs, unflushedBytesMax)
+  const {
+    entriesMax,
+    bytesMax,
+    valueBytesMax,
+    ttlMs,
+    eviction,
+    file = '',
+    unflushedBytesMax,
+    weak,
+  } = settings
+  const numbers = [entriesMax, bytesMax, valueBytesMax, ttlMs, unflushedBytesMax, Number(weak)]
+  const limits = Float64Array.from(numbers)
   const text = JSON.stringify({ ...settings, entriesMax: finite(entriesMax), bytesMax: finite(bytesMax) })
   const isSeeded = effects.seeded?.() !== undefined
   return native.storeMake(id, text, new Uint8Array(limits.buffer), eviction === 'lru', file, isSeeded)

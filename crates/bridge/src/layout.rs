@@ -203,6 +203,8 @@ pub mod mail {
     pub const COUNT: u32 = 12;
     /// The worker in slot `facts[0]` of zone `subject` is about to begin the last of its tasks; to its owner.
     pub const SPENT: u32 = 13;
+    /// No thread has a handle on zone `subject` any more, which then closes; to its owner.
+    pub const UNUSED: u32 = 14;
 }
 
 /// Numbers of a slow task or request, as doubles. Times are in ms, below 0 where they are not known.

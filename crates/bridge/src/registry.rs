@@ -7,7 +7,7 @@ use std::{
     collections::HashMap,
     sync::{
         Arc, LazyLock, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU32, Ordering},
+        atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering},
     },
 };
 
@@ -41,6 +41,67 @@ pub struct Entry {
     pub settings: Text,
     /// The thread that starts and watches its workers.
     pub owner: &'static Mailbox,
+    /// How many handles threads have on it, but its own workers. Changed with the tables locked.
+    handles: AtomicUsize,
+    /// Whether it closes with the last one.
+    is_weak: AtomicBool,
+}
+
+/// A thread's handle on a zone.
+pub struct Opened {
+    pub zone: Arc<Zone>,
+    entry: Arc<Entry>,
+    is_counted: bool,
+}
+
+impl Opened {
+    /// `is_counted` is false in a worker of the zone, which would keep itself.
+    pub fn new(entry: Arc<Entry>, is_counted: bool) -> Self {
+        if is_counted {
+            let _tables = lock(&TABLES);
+            // Relaxed, also below: the lock orders.
+            entry.handles.fetch_add(1, Ordering::Relaxed);
+        }
+        Self { zone: Arc::clone(&entry.zone), entry, is_counted }
+    }
+
+    /// Its thread has become a worker of the zone, or the handle is dropped.
+    pub fn uncount(&mut self) {
+        if !std::mem::take(&mut self.is_counted) {
+            return;
+        }
+        let _tables = lock(&TABLES);
+        let left = self.entry.handles.fetch_sub(1, Ordering::Relaxed) - 1;
+        if left == 0 && self.entry.is_weak.load(Ordering::Relaxed) {
+            let mail = Mail { kind: mail::UNUSED, subject: self.zone.number(), facts: [0, 0] };
+            self.entry.owner.send(mail);
+        }
+    }
+
+    /// The zone closes when its last handle is dropped.
+    pub fn weaken(&self) {
+        self.entry.is_weak.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        self.uncount();
+    }
+}
+
+/// Called by the owner: free the name of a weak zone and close it, if no thread has a handle on it.
+pub fn close_unused(number: u32) -> bool {
+    let entry = {
+        let mut tables = lock(&TABLES);
+        let Some(entry) = tables.zones.get(&number).cloned() else { return false };
+        if entry.handles.load(Ordering::Relaxed) > 0 || !entry.is_weak.load(Ordering::Relaxed) {
+            return false;
+        }
+        tables.free_name(&entry);
+        entry
+    };
+    entry.zone.close(None)
 }
 
 #[derive(Default)]
@@ -166,7 +227,8 @@ pub fn make_zone(id: Text, settings: Text, limits: Limits, plan: Plan) -> Option
         });
         let executor = Executor { steals: plan.steals, blocks: plan.blocks, growth };
         let zone = Arc::new(Zone::with(number, limits, executor));
-        let entry = Arc::new(Entry { zone, id: id.clone(), settings, owner });
+        let (handles, is_weak) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let entry = Arc::new(Entry { zone, id: id.clone(), settings, owner, handles, is_weak });
         tables.zones.insert(number, Arc::clone(&entry));
         tables.zone_numbers.insert(id, number);
         entry

@@ -48,8 +48,8 @@ fn store_step_large(state: &mut ThreadState, value: &[u8]) -> Result<(), Misuse>
     state.step(Some(value))
 }
 
-/// Its number, or 0 if the name is taken. The limits are doubles. With a path, see `storeFileStage`; with
-/// `is_seeded`, `storeSeededAt`.
+/// Its number, or 0 if the name is taken. The limits are doubles; the last one is 1 for a store that closes
+/// with the last handle on it. With a path, see `storeFileStage`; with `is_seeded`, `storeSeededAt`.
 fn store_make(
     id: Text,
     settings: Text,
@@ -58,12 +58,16 @@ fn store_make(
     file: String,
     is_seeded: bool,
 ) -> Outcome<u32> {
-    let limits = <[f64; 5]>::try_from(limits).map_err(|_| wrong("expected five limits"))?;
-    let [entries_max, bytes_max, value_bytes_max, ttl_ms, unflushed_bytes_max] =
+    let limits = <[f64; 6]>::try_from(limits).map_err(|_| wrong("expected six limits"))?;
+    let [entries_max, bytes_max, value_bytes_max, ttl_ms, unflushed_bytes_max, weak] =
         limits.map(|limit| if limit.is_finite() { limit as u64 } else { u64::MAX });
     let limits = Limits { entries_max, bytes_max, value_bytes_max, ttl_ms, evicts };
     let file = (!file.is_empty()).then(|| File { path: file.into(), bytes_max: unflushed_bytes_max });
-    Ok(STORES.make(id, settings, limits, file, is_seeded).unwrap_or(0))
+    let number = STORES.make(id, settings, limits, file, is_seeded).unwrap_or(0);
+    if weak == 1 {
+        STORES.weaken(number);
+    }
+    Ok(number)
 }
 
 /// The number of the store with that name, 0 if no store has it.

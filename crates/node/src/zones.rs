@@ -23,7 +23,7 @@ pub const FUNCTIONS: &[(&str, Function)] = exports! {
     zone_make, zone_over, zone_grow, zone_shrink, zone_ready, zone_ready_cancel, zone_workers, zone_open,
     zone_number, zone_settings, zone_id, zone_ids, zone_drop, zone_counts, cancel, zone_tell, zone_overdue,
     broadcast, broadcast_sync, broadcast_wait, zone_close, zone_reload, zone_reloaded, zone_retire,
-    zone_refuse, zone_forget, zone_closing, attach, detach, worker_gone, renice, thread_cpu_ns, tick_ns,
+    zone_refuse, zone_forget, zone_weaken, zone_unused, zone_closing, attach, detach, worker_gone, renice, thread_cpu_ns, tick_ns,
     cores, worker_add, zone_end, zone_fail, zone_error, zone_failure, zone_running, kick, attach_buffers,
     signal_make, signal_listen, zone_ending,
 };
@@ -32,6 +32,16 @@ pub const FUNCTIONS: &[(&str, Function)] = exports! {
 fn zone_make(bridge: &mut Bridge, id: Text, settings: Text, plan: Vec<f64>) -> Outcome<i32> {
     let (limits, plan) = decode_plan(&plan).ok_or_else(|| wrong("the plan of a zone has other numbers"))?;
     Ok(bridge.open_zone(registry::make_zone(id, settings, limits, plan)))
+}
+
+/// Let the zone close when no thread has a handle on it any more, but its own workers.
+fn zone_weaken(bridge: &mut Bridge, handle: u32) -> Result<(), Misuse> {
+    bridge.weaken_zone(handle)
+}
+
+/// Called by the owner on that mail: 1 if no thread has opened it meanwhile; then it has begun to close.
+fn zone_unused(number: u32) -> bool {
+    registry::close_unused(number)
 }
 
 /// 1 if the zone has ended or its number is not in use.

@@ -107,9 +107,47 @@ pub struct File {
     pub bytes_max: u64,
 }
 
-/// Stores, each with a name and the settings of its creator.
+/// A store with the settings of its creator.
+struct Known {
+    store: Arc<Store>,
+    settings: Text,
+    /// How many handles threads have on a store that closes with the last one.
+    handles: Option<usize>,
+}
+
+/// Stores, each with a name.
 #[derive(Default)]
-pub struct Stores(Mutex<Table<Text, (Arc<Store>, Text)>>);
+pub struct Stores(Mutex<Table<Text, Known>>);
+
+/// A handle on a store, which the last one of a weak store closes.
+pub struct Opened {
+    store: Arc<Store>,
+    /// The number of a weak store; 0 of others.
+    number: u32,
+}
+
+impl Opened {
+    /// A handle that closes nothing.
+    pub const fn lasting(store: Arc<Store>) -> Self {
+        Self { store, number: 0 }
+    }
+}
+
+impl std::ops::Deref for Opened {
+    type Target = Arc<Store>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.store
+    }
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        if self.number != 0 {
+            STORES.leave(self.number);
+        }
+    }
+}
 
 impl Stores {
     /// Creates a store and returns its number; `None` if the name is taken. With a file, a thread of its own
@@ -129,7 +167,7 @@ impl Stores {
         let journal = file.map(|file| Arc::new(Journal::new(file.path, file.bytes_max, clock, wall)));
         let chosen = if is_seeded && journal.is_none() { seeded } else { clock };
         let store = Arc::new(Store::with_journal(limits, chosen, journal.clone()));
-        let number = table.insert(Some(id), (Arc::clone(&store), settings));
+        let number = table.insert(Some(id), Known { store: Arc::clone(&store), settings, handles: None });
         drop(table);
         if let Some(journal) = journal {
             file::start(store, journal);
@@ -148,11 +186,44 @@ impl Stores {
     }
 
     pub fn settings(&self, number: u32) -> Option<Text> {
-        self.0.lock().get(number).map(|(_, settings)| settings.clone())
+        self.0.lock().get(number).map(|known| known.settings.clone())
     }
 
     pub fn get(&self, number: u32) -> Option<Arc<Store>> {
-        self.0.lock().get(number).map(|(store, _)| Arc::clone(store))
+        self.0.lock().get(number).map(|known| Arc::clone(&known.store))
+    }
+
+    /// Let a store close with the last handle that a thread has on it; its creator has none yet.
+    pub fn weaken(&self, number: u32) {
+        if let Some((known, _)) = self.0.lock().all.get_mut(&number) {
+            known.handles = Some(0);
+        }
+    }
+
+    /// A handle for a thread.
+    pub fn open(&self, number: u32) -> Option<Opened> {
+        let mut table = self.0.lock();
+        let (known, _) = table.all.get_mut(&number)?;
+        let store = Arc::clone(&known.store);
+        let number = known.handles.as_mut().map_or(0, |handles| {
+            *handles += 1;
+            number
+        });
+        Some(Opened { store, number })
+    }
+
+    /// A handle on a weak store is dropped.
+    fn leave(&self, number: u32) {
+        let unused = {
+            let mut table = self.0.lock();
+            let handles = table.all.get_mut(&number).and_then(|(known, _)| known.handles.as_mut());
+            let Some(handles) = handles else { return };
+            *handles -= 1;
+            if *handles == 0 { table.remove(number) } else { None }
+        };
+        if let Some(known) = unused {
+            known.store.close();
+        }
     }
 
     /// How many are open.
@@ -172,14 +243,14 @@ impl Stores {
     pub fn close(&self, number: u32) {
         // The lock is released first: dropping the contents of a store can take long.
         let found = self.0.lock().remove(number);
-        if let Some((store, _)) = found {
-            store.close();
+        if let Some(known) = found {
+            known.store.close();
         }
     }
 
     /// A thread has ended: its computations and watchers end.
     pub fn thread_ended(&self, thread: u32) {
-        let all: Vec<_> = self.0.lock().all.values().map(|((store, _), _)| Arc::clone(store)).collect();
+        let all: Vec<_> = self.0.lock().all.values().map(|(known, _)| Arc::clone(&known.store)).collect();
         all.iter().for_each(|store| store.thread_ended(thread));
     }
 }
@@ -329,6 +400,22 @@ mod tests {
             Some(first),
             "no number is used again"
         );
+    }
+
+    #[test]
+    fn a_weak_store_closes_with_the_last_handle_on_it() {
+        let make = |id: &str| STORES.make(text(id), text("{}"), OPEN, None, false).expect("a free name");
+        let (weak, lasting) = (make("weak"), make("lasting"));
+        STORES.weaken(weak);
+        let [first, second, other] =
+            [weak, weak, lasting].map(|number| STORES.open(number).expect("an open store"));
+        drop((first, other));
+        assert!(!second.is_closed());
+        let held = Arc::clone(&second);
+        drop(second);
+        assert!(held.is_closed());
+        assert_eq!((STORES.number(&text("weak")), STORES.number(&text("lasting"))), (None, Some(lasting)));
+        STORES.close(lasting);
     }
 
     #[test]

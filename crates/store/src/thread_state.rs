@@ -17,7 +17,7 @@ use corespun_bridge::{Handles, Misuse, Scratch};
 use crate::{
     Bytes, Call, Channel, Keeps, Key, Limits, Notify, Parker, Semaphore, Step, Store, Watcher,
     layout::{CLOSED_HANDLE, found},
-    named::{STORES, SYNC_OBJECTS, SyncObject},
+    named::{Opened, STORES, SYNC_OBJECTS, SyncObject},
 };
 
 pub use store_calls::{finds, put_key};
@@ -31,7 +31,7 @@ type Watch = (Arc<Store>, Arc<Watcher>);
 pub struct ThreadState {
     out: Scratch,
     inbound: Scratch,
-    stores: Handles<Arc<Store>>,
+    stores: Handles<Opened>,
     /// Its locks, channels and counters.
     objects: Handles<Arc<SyncObject>>,
     watches: Handles<Watch>,
@@ -69,7 +69,7 @@ impl ThreadState {
     /// The state of the thread with the number `thread`, which waits for mail at `mailbox`.
     pub fn new(out: Scratch, inbound: Scratch, thread: u32, mailbox: Arc<dyn Notify>) -> Self {
         let mut stores = Handles::default();
-        assert_eq!(stores.put(Arc::clone(&CLOSED)), CLOSED_HANDLE);
+        assert_eq!(stores.put(Opened::lasting(Arc::clone(&CLOSED))), CLOSED_HANDLE);
         Self {
             out,
             inbound,
@@ -138,7 +138,7 @@ impl ThreadState {
 
     /// The handle of the store with that number; `None` when it is closed.
     pub fn open_store(&mut self, number: u32) -> Option<u32> {
-        Some(self.stores.put(STORES.get(number)?))
+        Some(self.stores.put(STORES.open(number)?))
     }
 
     /// This thread no longer uses the store.
@@ -150,7 +150,7 @@ impl ThreadState {
 
     #[inline]
     pub fn store(&self, handle: u32) -> Result<&Arc<Store>, Misuse> {
-        self.stores.get(handle).ok_or(Misuse("no such store"))
+        self.stores.get(handle).map(|opened| &**opened).ok_or(Misuse("no such store"))
     }
 
     /// The handle of the lock, channel or counter with that number.

@@ -128,6 +128,7 @@ export function make(name: string, settings: ZoneSettings): Zone | undefined {
   listen()
   const handle = native.zoneMake(name, JSON.stringify(settings), planOf(settings))
   if (handle < 0) return undefined
+  if (settings.weak) native.zoneWeaken(handle)
   publish.zoneCreated(name, settings)
   // Where this thread starts the workers it does so now, not when it next has nothing else to do.
   thisBridge().takeMail()

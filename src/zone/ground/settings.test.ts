@@ -131,6 +131,7 @@ test('what is absent, or undefined, has the documented default', () => {
     callStacks: false,
     execArgv: null,
     env: null,
+    weak: false,
   }
   const fixed = { taskBytesMax: 256 * 1024 ** 2, broadcastsMax: 10_000, callDepthMax: 4096 }
   const grows = { workersMax: availableParallelism(), idleMs: 60_000 }

@@ -173,6 +173,13 @@ export interface ZoneOptions {
   readonly execArgv?: readonly string[]
   /** The workers' environment variables. Default: a copy of those of the thread that starts them. */
   readonly env?: Readonly<Record<string, string>>
+  /**
+   * Whether the zone closes, as by `close()`, when no thread but its own workers has a reference to it or
+   * waits for a call: when the garbage collectors of all threads that had one have found that, which may be
+   * late, and never in a thread that idles. What its workers do beside tasks does not keep it. A zone that is
+   * on its way to another thread does not count: keep a reference until it has arrived. Default false.
+   */
+  readonly weak?: boolean
 }
 
 /** The option `workers`, complete. */
@@ -254,6 +261,7 @@ const KINDS = {
   callStacks: flag(false),
   execArgv: TEXTS,
   env: TEXT_RECORD,
+  weak: flag(false),
 }
 
 const FIXED_WORKERS = { idleMs: 60_000, tasks: null, heapMb: null }

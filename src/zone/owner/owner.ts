@@ -147,6 +147,12 @@ export class Owner {
     bridge.onMail(Mail.linkEnded, linkEnded)
     bridge.onMail(Mail.reload, (zoneNumber) => void this.#reload(zoneNumber))
     bridge.onMail(Mail.spent, (zoneNumber, slot) => void this.#spent(zoneNumber, slot))
+    bridge.onMail(Mail.unused, (zoneNumber) => {
+      const id = native.zoneId(zoneNumber) ?? ''
+      if (native.zoneUnused(zoneNumber) === 0) return
+      native.zoneForget(zoneNumber)
+      publish.zoneClosed(id)
+    })
   }
 
   /** Terminate a worker by its name; another replaces it. Returns false if this thread did not start it. */

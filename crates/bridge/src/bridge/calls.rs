@@ -127,7 +127,7 @@ impl Bridge {
         let attachments = self.attachments.take();
         let moved = attachments.as_ref().map_or(0, |attachments| attachments.moved);
         let task = self.task(call)?;
-        let zone = self.zones.get(zone).ok_or(Misuse("no such zone"))?;
+        let zone = &*self.zones.get(zone).ok_or(Misuse("no such zone"))?.zone;
         let (chain, depth) = chains::split(self.out.word(given::DEPTH));
         let depth = depth.unwrap_or_else(|| self.depth_of_stray().min(zone.limits().call_depth_max));
         if chain != chains::NONE

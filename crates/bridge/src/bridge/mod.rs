@@ -18,8 +18,8 @@ use std::{
 };
 
 use crate::{
-    Broadcast, Handles, Mailbox, Misuse, Receiver, Scratch, Spin, Steps, Task, Wake, Worker, Zone,
-    chains::Wait, cores, registry, sheets, signals, ticker::Background,
+    Broadcast, Handles, Mailbox, Misuse, Receiver, Scratch, Spin, Steps, Task, Wake, Worker,
+    chains::Wait, cores, registry::{self, Opened}, sheets, signals, ticker::Background,
 };
 
 /// Calls between two checks of the core that this thread runs on.
@@ -57,7 +57,7 @@ pub struct Bridge {
     /// The scratch buffer that the core writes and JavaScript reads.
     inbound: Scratch,
     /// The zones that this thread has opened.
-    zones: Handles<Arc<Zone>>,
+    zones: Handles<Opened>,
     /// Present in a worker of a zone.
     worker: Option<Worker>,
     /// Broadcasts that this thread blocks on.
@@ -283,6 +283,7 @@ impl Bridge {
         let worker = registry::zone(number).and_then(|entry| entry.zone.attach(slot, self.mailbox()));
         let Some(worker) = worker else { return false };
         self.spin.set_limit(worker.zone().limits().spin);
+        self.zones.values_mut().filter(|opened| opened.zone.number() == number).for_each(Opened::uncount);
         self.worker = Some(worker);
         self.may_be_further = false;
         WORKER.set(self.address);

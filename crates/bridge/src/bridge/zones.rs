@@ -10,7 +10,7 @@ use crate::{
     Cancellation, Misuse, Refusal, Task, Worker, Zone,
     chains::{self, Wait},
     layout::{cancelled, given, mail},
-    registry::{self, Entry},
+    registry::{self, Entry, Opened},
     task::State,
 };
 
@@ -19,12 +19,19 @@ const SLICE_MAX: Duration = Duration::from_millis(10);
 
 impl Bridge {
     pub fn zone(&self, handle: u32) -> Result<&Arc<Zone>, Misuse> {
-        self.zones.get(handle).ok_or(Misuse("no such zone"))
+        self.zones.get(handle).map(|opened| &opened.zone).ok_or(Misuse("no such zone"))
     }
 
     /// A handle for a zone; -1 without one.
     pub fn open_zone(&mut self, entry: Option<Arc<Entry>>) -> i32 {
-        entry.map_or(-1, |entry| self.zones.put(Arc::clone(&entry.zone)).cast_signed())
+        let Some(entry) = entry else { return -1 };
+        let is_own = self.worker.as_ref().is_some_and(|worker| worker.zone().number() == entry.zone.number());
+        self.zones.put(Opened::new(entry, !is_own)).cast_signed()
+    }
+
+    /// Close the zone when no thread has a handle on it any more.
+    pub fn weaken_zone(&self, handle: u32) -> Result<(), Misuse> {
+        self.zones.get(handle).map(Opened::weaken).ok_or(Misuse("no such zone"))
     }
 
     pub fn drop_zone(&mut self, handle: u32) {

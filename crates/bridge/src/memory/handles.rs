@@ -30,6 +30,10 @@ impl<T> Handles<T> {
         self.values.get(handle as usize)?.as_ref()
     }
 
+    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.values.iter_mut().flatten()
+    }
+
     /// Drop the number; what had it.
     pub fn take(&mut self, handle: u32) -> Option<T> {
         let value = self.values.get_mut(handle as usize)?.take()?;
