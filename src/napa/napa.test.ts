@@ -31,7 +31,8 @@ before(() => {
   for (const id of [HOME, OTHER, LATE_ZONE]) kept.push(napa.zone.create(id))
 })
 after(async () => {
-  for (const id of [HOME, OTHER, LATE_ZONE, 'napa-made']) await zone.get(id).close({ timeoutMs: 100 })
+  // What a worker of HOME has made goes with it.
+  for (const id of ['napa-made', HOME, OTHER, LATE_ZONE]) await zone.get(id).close({ timeoutMs: 100 })
   for (const id of ['napa-store1', 'napa-store2']) store.get(id).close()
   rmSync(FOLDER, { recursive: true })
 })
