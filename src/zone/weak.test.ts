@@ -17,7 +17,7 @@ const gc = runInNewContext('gc') as () => void
 
 // Looks without opening it, which would be a reference.
 const isKnown = (id: string): boolean => native.zoneIds().split('\0').includes(id)
-const gone = (id: string): Promise<void> =>
+const ended = (id: string): Promise<void> =>
   until(() => {
     gc()
     return !isKnown(id)
@@ -46,7 +46,7 @@ for (const settings of SETTINGS)
       assert.equal(await own.run(mine), id)
       assert.deepEqual(await own.map([1, 2], (n) => n + 1), [2, 3])
     })()
-    await gone(id)
+    await ended(id)
     await until(() => closed.includes(id))
     assert.throws(() => zone.get(id), { code: 'ZONE_UNKNOWN' })
     // The name is free.
@@ -76,7 +76,7 @@ test('a call that waits keeps a weak zone, and so does a reference in another th
   await rounds()
   assert.ok(isKnown('weak-waits'))
   await other.close()
-  await gone('weak-waits')
+  await ended('weak-waits')
 })
 
 test('a reference in another thread keeps a weak store, until that thread ends', async () => {

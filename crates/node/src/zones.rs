@@ -23,7 +23,8 @@ pub const FUNCTIONS: &[(&str, Function)] = exports! {
     zone_make, zone_over, zone_grow, zone_shrink, zone_ready, zone_ready_cancel, zone_workers, zone_open,
     zone_number, zone_settings, zone_id, zone_ids, zone_drop, zone_counts, cancel, zone_tell, zone_overdue,
     broadcast, broadcast_sync, broadcast_wait, zone_close, zone_reload, zone_reloaded, zone_retire,
-    zone_refuse, zone_forget, zone_weaken, zone_unused, zone_closing, attach, detach, worker_gone, renice, thread_cpu_ns, tick_ns,
+    zone_refuse, zone_forget,
+    zone_weaken, zone_unused, zone_closing, attach, detach, worker_gone, renice, thread_cpu_ns, tick_ns,
     cores, worker_add, zone_end, zone_fail, zone_error, zone_failure, zone_running, kick, attach_buffers,
     signal_make, signal_listen, zone_ending,
 };

@@ -1,6 +1,7 @@
 //! The stores, locks, channels and counters of a process, by number and by name, for all threads.
 //!
 //! A thread looks up an object here once and then has a handle. No lock is held while an object is used.
+//! Over 400 lines: one table, and what is in it.
 
 use std::{
     cell::Cell,
@@ -193,7 +194,7 @@ impl Stores {
         self.0.lock().get(number).map(|known| Arc::clone(&known.store))
     }
 
-    /// Let a store close with the last handle that a thread has on it; its creator has none yet.
+    /// Let a store close with the last handle that a thread has on it.
     pub fn weaken(&self, number: u32) {
         if let Some((known, _)) = self.0.lock().all.get_mut(&number) {
             known.handles = Some(0);
