@@ -19,7 +19,11 @@ use std::{
 
 use crate::{
     Broadcast, Handles, Mailbox, Misuse, Receiver, Scratch, Spin, Steps, Task, Wake, Worker,
-    chains::Wait, cores, registry::{self, Opened}, sheets, signals, ticker::Background,
+    chains::Wait,
+    cores,
+    registry::{self, Opened},
+    sheets, signals,
+    ticker::Background,
 };
 
 /// Calls between two checks of the core that this thread runs on.
