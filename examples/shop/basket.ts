@@ -10,11 +10,15 @@ import { Sku } from './product.ts'
 import type { OrderLine } from './stock.ts'
 import { products } from './stores.ts'
 
+/** How many pieces, by product. */
+type Pieces = Readonly<Record<string, number>>
+
 export interface Customer {
   /** Part of the keys of the customer's orders, so that nobody else finds them. */
   readonly id: string
-  /** Pieces by product. */
-  readonly basket: Readonly<Record<string, number>>
+  readonly basket: Pieces
+  /** `basket`: what is to be taken out of that of the customer once there is this order. */
+  readonly last?: { readonly id: string; readonly cents: number; readonly basket: Pieces }
 }
 
 const LINES_MAX = 20
@@ -30,6 +34,18 @@ export function priced({ basket }: Customer): { readonly lines: OrderLine[]; rea
     return product === undefined ? [] : [{ sku, name: product.name, cents: product.cents, count }]
   })
   return { lines, cents: lines.reduce((sum, { cents, count }) => sum + cents * count, 0) }
+}
+
+/** The customer without the pieces of an order, if it is the last one. */
+export function withoutOrder(customer: Customer, id: string): Customer {
+  const { basket, last } = customer
+  if (last?.id !== id) return customer
+  const left = Object.entries(basket).map(([sku, count]) => [sku, count - (last.basket[sku] ?? 0)] as const)
+  return {
+    ...customer,
+    basket: Object.fromEntries(left.filter(([, count]) => count > 0)),
+    last: { ...last, basket: {} },
+  }
 }
 
 export const basket = {

@@ -1,11 +1,12 @@
 /**
  * An order as a durable run: pieces are reserved, paid and dispatched, each once, across crashes. An order
- * that fails or is cancelled is undone: its payment is cancelled, its pieces are put back.
+ * that fails or is cancelled is undone, unless it was dispatched: its payment is cancelled, its pieces are
+ * put back.
  *
  * `npx corespun runs sqlite:shop-data/orders.db` shows all orders to the operator, and cancels them.
  */
 import { durable, expose, step } from 'corespun/durable'
-import { addFinalizer, Schedule } from 'corespun/fiber'
+import { addFinalizer, Schedule, uninterruptible } from 'corespun/fiber'
 import { payments } from './payments.ts'
 import { dispatch, type OrderLine, release, reserve } from './stock.ts'
 
@@ -29,15 +30,20 @@ export const checkout = durable('checkout', function* (order: Order) {
   const stages: Stage[] = []
   yield* expose(() => stages)
   addFinalizer(function* ({ kind }) {
-    if (kind === 'success') return
-    yield* step('cancel payment', ({ signal }) => payments.cancel(order.key, signal), [], patient)
-    yield* step('release', () => release(order))
+    if (kind === 'success' || stages.includes('dispatched')) return
+    try {
+      yield* step('cancel payment', ({ signal }) => payments.cancel(order.key, signal), [], patient)
+    } finally {
+      yield* step('release', () => release(order))
+    }
   })
   yield* step('reserve', () => reserve(order))
   stages.push('reserved')
   const receipt = yield* step('pay', ({ signal }) => payments.charge(order, signal), [], patient)
   stages.push('paid')
-  yield* step('dispatch', () => dispatch(order))
-  stages.push('dispatched')
+  yield* uninterruptible(function* () {
+    yield* step('dispatch', () => dispatch(order))
+    stages.push('dispatched')
+  })
   return receipt
 })

@@ -8,8 +8,7 @@ import { runs } from 'corespun/durable'
 import { connect, NonRetryableError } from 'corespun/fleet'
 import { events, type HttpRequest, route, StatusError } from 'corespun/http'
 import { z } from 'zod'
-import { priced, sessionOf } from './basket.ts'
-import { Missing } from './catalogue.ts'
+import { type Customer, priced, sessionOf, withoutOrder } from './basket.ts'
 import { checkout, type Stage } from './checkout.ts'
 import { fleetAddress } from './settings.ts'
 
@@ -19,6 +18,14 @@ const work = await runs(fleet, { definitions: [checkout], leaseMs: 5000 })
 
 const Id = z.object({ id: z.uuid() })
 const Order = z.object({ status: z.enum(['open', 'done', 'failed']), reason: z.string().optional() })
+/** Problem details (RFC 9457). */
+const Conflict = z.object({ title: z.string(), status: z.literal(409), detail: z.string() })
+const conflict = (detail: string) =>
+  [
+    409,
+    { title: 'Conflict', status: 409, detail },
+    { 'content-type': 'application/problem+json', 'cache-control': 'no-store' },
+  ] as const
 const Reached = z.object({
   'last-event-id': z
     .string()
@@ -34,19 +41,29 @@ export const orders = {
         headers: z.object({ 'idempotency-key': Id.shape.id }),
         /** `cents` is what the customer has agreed to pay. */
         body: z.object({ cents: z.int(), card: z.string().min(1).max(200) }),
-        responses: { 202: Id, 409: Missing },
+        responses: { 202: Id, 409: Conflict },
       },
       async ({ request, headers: { 'idempotency-key': id }, body, respond }) => {
         const session = sessionOf(request)
         const customer = await session.get()
-        if (customer === undefined) return respond(409, { reason: 'the basket is empty' })
-        const key = `${customer.id} ${id}`
-        if (!(await exists(key))) {
-          const { lines, cents } = priced(customer)
-          if (lines.length === 0) return respond(409, { reason: 'the basket is empty' })
-          if (cents !== body.cents) return respond(409, { reason: 'prices have changed; look again' })
+        if (customer === undefined) return respond(...conflict('the basket is empty'))
+        const settle = (order: string) => session.update((before = customer) => withoutOrder(before, order))
+        const key = keyOf(customer, id)
+        if (await exists(key)) {
+          const { last, basket } = await settle(id)
+          const isSame = last?.id === id && last.cents === body.cents && Object.keys(basket).length === 0
+          if (!isSame) return respond(...conflict('an earlier order has this Idempotency-Key; look again'))
+        } else {
+          // The request of the last order may have died before it took this out of the basket.
+          const { last } = customer
+          const isLeft = last !== undefined && (await exists(keyOf(customer, last.id)))
+          const { basket } = isLeft ? await settle(last.id) : customer
+          const { lines, cents } = priced({ ...customer, basket })
+          if (lines.length === 0) return respond(...conflict('the basket is empty'))
+          if (cents !== body.cents) return respond(...conflict('prices have changed; look again'))
+          await session.update((before = customer) => ({ ...before, last: { id, cents, basket } }))
           await work.start('checkout', { key, lines, cents, card: body.card }, { key })
-          await session.update((before = customer) => ({ ...before, basket: {} }))
+          await settle(id)
         }
         return respond(202, { id }, { location: `/api/orders/${id}` })
       },
@@ -56,8 +73,10 @@ export const orders = {
     GET: route(
       { summary: 'An order', params: Id, responses: { 200: Order } },
       async ({ request, params: { id } }) => {
-        const { status, error } = await (await runOf(request, id)).state()
-        if (status === 'done') return { status }
+        const { status, error, steps } = await (await runOf(request, id)).state()
+        // Also one that was cancelled when its pieces had left.
+        const isDispatched = steps.some((step) => step.name === 'dispatch' && step.status === 'done')
+        if (isDispatched) return { status: 'done' as const }
         if (status !== 'failed' && status !== 'cancelled') return { status: 'open' as const }
         // What is meant for the customer; the message of any other error is not.
         const reason =
@@ -96,10 +115,13 @@ export async function closeOrders(drained: Promise<void>): Promise<void> {
 
 /** @throws {StatusError} 404 for an order that is not one of this customer. */
 async function runOf(request: HttpRequest, id: string) {
-  const key = `${(await sessionOf(request).get())?.id} ${id}`
-  if (!(await exists(key))) throw new StatusError(404, 'there is no such order')
+  const customer = await sessionOf(request).get()
+  const key = customer && keyOf(customer, id)
+  if (key === undefined || !(await exists(key))) throw new StatusError(404, 'there is no such order')
   return work.get('checkout', key)
 }
+
+const keyOf = (customer: Customer, id: string): string => `${customer.id} ${id}`
 
 async function exists(key: string): Promise<boolean> {
   const state = work.get('checkout', key).state()

@@ -34,9 +34,8 @@ export async function* readProducts(bytes: AsyncIterable<Uint8Array>): AsyncGene
   let [rest, line] = ['', 0]
   for await (const chunk of bytes) {
     const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n')
-    rest = lines.pop() ?? ''
+    rest = (lines.pop() ?? '').slice(0, LINE_CHARS_MAX + 1) // what is cut off is too long: read reports it
     for (const text of lines) yield* read(text, ++line)
-    if (rest.length > LINE_CHARS_MAX) break // its end may be far away: read reports it
   }
   yield* read(rest + decoder.decode(), ++line)
 }

@@ -20,6 +20,7 @@ import {
 import * as world from '@workflow/world'
 import { decode, encode } from 'corespun/transport'
 import { monotonicFactory } from 'ulid'
+import { transaction } from './transaction.ts'
 
 type Event = world.Event
 type Fields = Record<string, any>
@@ -132,15 +133,7 @@ class Kept {
   }
 
   transaction<Value>(work: () => Value): Value {
-    this.#db.exec('BEGIN IMMEDIATE')
-    try {
-      const value = work()
-      this.#db.exec('COMMIT')
-      return value
-    } catch (error) {
-      this.#db.exec('ROLLBACK')
-      throw error
-    }
+    return transaction(this.#db, work)
   }
 
   get(kind: string, run: string, id: string): any {

@@ -7,6 +7,7 @@
 import { EventEmitter, once } from 'node:events'
 import type { DatabaseSync } from 'node:sqlite'
 import type { Streamer } from '@workflow/world'
+import { transaction } from './transaction.ts'
 
 const SCHEMA = `CREATE TABLE IF NOT EXISTS workflow_chunks (run TEXT NOT NULL, name TEXT NOT NULL,
   number INTEGER NOT NULL, bytes BLOB, PRIMARY KEY (run, name, number)) WITHOUT ROWID`
@@ -26,10 +27,10 @@ export function createStreamer(db: DatabaseSync, closed: AbortSignal): Streamer 
       'INSERT INTO workflow_chunks SELECT ?1, ?2, coalesce(max(number) + 1, 0), ?3 FROM workflow_chunks ' +
         'WHERE run = ?1 AND name = ?2',
     )
-    db.exec('BEGIN IMMEDIATE')
-    for (const chunk of chunks)
-      insert.run(run, name, typeof chunk === 'string' ? Buffer.from(chunk) : chunk && new Uint8Array(chunk))
-    db.exec('COMMIT')
+    transaction(db, () => {
+      for (const chunk of chunks)
+        insert.run(run, name, typeof chunk === 'string' ? Buffer.from(chunk) : chunk && new Uint8Array(chunk))
+    })
     news.emit(`${run} ${name}`)
   }
   const read = (run: string, name: string, from: number, limit = 1000): Chunk[] => {

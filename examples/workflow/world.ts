@@ -16,6 +16,8 @@ type Module = typeof import('./deliver.ts')
 
 /** Messages that are under way at once; one that sleeps is. */
 const MESSAGES_MAX = 1000
+/** A message outlives so many crashes: the most that a job may. */
+const HOSTS_LOST_MAX = 1000
 const newId = monotonicFactory()
 
 export function createWorld(file = process.env['CORESPUN_WORKFLOW_FILE'] ?? 'workflow.db'): World {
@@ -23,7 +25,11 @@ export function createWorld(file = process.env['CORESPUN_WORKFLOW_FILE'] ?? 'wor
   db.exec('PRAGMA busy_timeout = 10000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
   const closes = new AbortController()
   let connection: Promise<Fleet> | undefined
-  const fleet = (): Promise<Fleet> => (connection ??= connect(`sqlite:${file}`))
+  const fleet = (): Promise<Fleet> =>
+    (connection ??= connect(`sqlite:${file}`).catch((error) => {
+      connection = undefined
+      throw error
+    }))
   let hosting: Hosting | undefined
   return {
     specVersion: SPEC_VERSION_CURRENT,
@@ -36,7 +42,8 @@ export function createWorld(file = process.env['CORESPUN_WORKFLOW_FILE'] ?? 'wor
       const all = { ...headers, 'x-vqs-queue-name': name, 'x-vqs-message-id': id }
       const body = JSON.stringify(message, asText)
       const jobs = (await fleet()).jobs<Module>('workflows')
-      const submit = () => jobs.submit(id, 'deliver', [path, all, body], { delayMs: delaySeconds * 1000 })
+      const options = { delayMs: delaySeconds * 1000, retry: { hostsLostMax: HOSTS_LOST_MAX } }
+      const submit = () => jobs.submit(id, 'deliver', [path, all, body], options)
       // A key is free again when its message was delivered.
       if (!(await submit()) && (await jobs.forget(id))) await submit()
       return { messageId: id }
@@ -72,9 +79,11 @@ export function createWorld(file = process.env['CORESPUN_WORKFLOW_FILE'] ?? 'wor
   }
 }
 
-/** Bytes in a message, as JSON. */
-const asText = (_: string, value: unknown): unknown =>
-  value instanceof Uint8Array ? { $bytes: Buffer.from(value).toString('base64') } : value
+/** Bytes in a message, as JSON: of a Buffer, `value` is what its `toJSON` has made. */
+function asText(this: Record<string, unknown>, key: string, value: unknown): unknown {
+  const original = this[key]
+  return original instanceof Uint8Array ? { $bytes: Buffer.from(original).toString('base64') } : value
+}
 const asValue = (_: string, value: unknown): unknown => {
   const { $bytes } = Object(value) as { $bytes?: unknown }
   return typeof $bytes === 'string' ? new Uint8Array(Buffer.from($bytes, 'base64')) : value

@@ -269,6 +269,10 @@ test('what does not fit is refused, and nobody sees the order of another', { ski
   await check(409, start(1)) // not the price
   const body = await check(202, start(690))
   assert.deepEqual(await check(202, start(690)), body) // the same order, though the basket is empty now
+  await check(200, ask('PUT', '/api/basket/tea-sencha', { count: 1 }))
+  const { detail } = await check(409, start(1250)) // another basket
+  assert.match(detail, /earlier order/)
+  await check(200, ask('PUT', '/api/basket/tea-sencha', { count: 0 }))
   assert.deepEqual(await check(200, ask('GET', '/api/basket')), { lines: [], cents: 0 })
   assert.match(await check(200, ask('GET', `/api/orders/${id}/events`)), /data: dispatched\n\nevent: end/)
   assert.deepEqual(await check(200, ask('GET', `/api/orders/${id}`)), { status: 'done' })
@@ -281,6 +285,9 @@ test('what does not fit is refused, and nobody sees the order of another', { ski
   await check(403, ask('PUT', '/staff/products', product, { ...staff, 'sec-fetch-site': 'cross-site' }))
   const long = await check(200, ask('PUT', '/staff/products', 'x'.repeat(100_000), staff))
   assert.deepEqual(long.faults, [{ line: 1, fault: 'longer than 16384 characters' }])
+  const between = [product, ' '.repeat(200_000), product, 'x'.repeat(200_000), product].join('\n')
+  const { products, faults } = await check(200, ask('PUT', '/staff/products', between, staff))
+  assert.deepEqual([products, faults], [3, [{ ...long.faults[0], line: 4 }]])
 })
 
 test('on any Node, a sandbox and orders in memory are for trying it out', async (t) => {

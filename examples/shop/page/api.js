@@ -10,7 +10,7 @@ export function element(name, text, properties = {}) {
   return Object.assign(document.createElement(name), { textContent: text, ...properties })
 }
 
-/** @returns The JSON of the response. @throws {Error} */
+/** @returns The JSON of the response. @throws {Error} With the `status` of a response. */
 export async function ask(method, path, body, headers = {}) {
   const isFile = body instanceof Blob
   const type = isFile ? 'application/x-ndjson' : 'application/json'
@@ -23,9 +23,10 @@ export async function ask(method, path, body, headers = {}) {
   })
   const found = await response.json().catch(() => undefined)
   if (response.ok && found !== undefined) return found
-  // A route's own reason, the faults of a contract (RFC 9457), or an error of the server.
-  const reason = found?.reason ?? found?.errors?.[0]?.message ?? found?.error?.message
-  throw new Error(reason ?? `The shop responds with status ${response.status}.`)
+  // A route's own reason, problem details (RFC 9457), or an error of the server.
+  const reason = found?.reason ?? found?.detail ?? found?.errors?.[0]?.message ?? found?.error?.message
+  const { status } = response
+  throw Object.assign(new Error(reason ?? `The shop responds with status ${status}.`), { status })
 }
 
 /** In place of what the browser would do. */

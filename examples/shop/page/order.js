@@ -12,8 +12,13 @@ let stream
 
 /** @param onFailed Receives the lines of the order, and may return a promise. */
 export async function order({ lines, cents }, card, onFailed) {
-  const { id } = await ask('POST', '/api/orders', { cents, card }, { 'idempotency-key': key })
-  key = crypto.randomUUID()
+  const renew = () => (key = crypto.randomUUID())
+  const asked = ask('POST', '/api/orders', { cents, card }, { 'idempotency-key': key })
+  const { id } = await asked.catch((error) => {
+    if (error.status === 409) renew()
+    throw error
+  })
+  renew()
   sessionStorage.setItem('order', JSON.stringify({ id, lines }))
   follow(onFailed)
 }
