@@ -202,7 +202,7 @@ export interface Binding {
   zoneDrop(handle: number): void
   zoneCounts(handle: number, counts: Uint8Array): void
   cancel(handle: number, call: number, note: number): number
-  zoneTell(handle: number, note: number): void
+  zoneTell(number: number, note: number): void
   zoneOverdue(number: number, graceMs: number): Uint8Array
   broadcast(handle: number, functionNumber: number, bytes: Uint8Array, call: number): number
   broadcastSync(handle: number, functionNumber: number, bytes: Uint8Array): number
@@ -211,7 +211,7 @@ export interface Binding {
   zoneReload(handle: number, call: number): number
   zoneReloaded(number: number, count: number, status: number, error: Uint8Array): void
   zoneRetire(number: number, slot: number): void
-  zoneRefuse(handle: number): void
+  zoneRefuse(number: number): void
   zoneForget(number: number): void
   zoneWeaken(handle: number): void
   zoneUnused(number: number): number

@@ -42,9 +42,14 @@ export const store = {
    *   `STORE_VALUE_TOO_LARGE` when what it contains exceeds a limit and may not be evicted.
    */
   create<Value = unknown>(id: string, options: StoreOptions = {}): Store<Value> {
-    const number = make('store.create()', id, parseOptions(options, 'store.create()'))
-    if (number === 0) throw new StoreError('STORE_EXISTS', { id })
-    return open(number, id) as Store<Value>
+    const settings = parseOptions(options, 'store.create()')
+    for (;;) {
+      const number = make('store.create()', id, settings)
+      if (number === 0) throw new StoreError('STORE_EXISTS', { id })
+      const found = settings.weak ? tryOpen(number) : open(number, id)
+      // Absent when another thread has opened and dropped it in between.
+      if (found !== undefined) return found as Store<Value>
+    }
   },
 
   /**

@@ -10,7 +10,7 @@ import { runInNewContext } from 'node:vm'
 import { native } from '../native/index.ts'
 import { until } from '../base/wait.test.support.ts'
 import { store } from '../store/index.ts'
-import { type ZoneOptions, zone } from './index.ts'
+import { type Zone, type ZoneOptions, zone } from './index.ts'
 
 setFlagsFromString('--expose-gc')
 const gc = runInNewContext('gc') as () => void
@@ -116,3 +116,39 @@ test('getOrCreate compares the option, and a zone that is not weak stays', async
   assert.ok(isKnown('weak-not'))
   await zone.get('weak-not').close()
 })
+
+test('a closing weak zone has a successor, which keeps its listeners; its end comes last', async () => {
+  const id = 'weak-again'
+  const gate = new Int32Array(new SharedArrayBuffer(4))
+  const ends = (): number => closed.filter((name) => name === id).length
+  await busy(id, gate, {})
+  await ended(id)
+  const next = zone.create(id, { workers: 1 })
+  const errors: unknown[] = []
+  next.onError((error) => errors.push((error as Error).message))
+  assert.equal(ends(), 0)
+  Atomics.store(gate, 0, 1)
+  await until(() => ends() === 1, 'the end of the first')
+  await next.run(() => void setImmediate(() => Promise.reject(new Error('late'))))
+  await until(() => errors.length > 0, 'the error')
+  assert.deepEqual(errors, ['late'])
+  await next.close()
+  assert.equal(ends(), 2)
+})
+
+test('a weak zone with a task that never ends closes after closeMs', async () => {
+  await busy('weak-busy', new Int32Array(new SharedArrayBuffer(4)), { closeMs: 20, graceMs: 10 })
+  await ended('weak-busy')
+  await until(() => closed.includes('weak-busy'), 'its end')
+})
+
+/** A weak zone that nothing refers to but a task of its worker, which ends with the gate. */
+async function busy(id: string, gate: Int32Array, options: ZoneOptions): Promise<void> {
+  const own = zone.create(id, { workers: 1, weak: true, ...options })
+  await own.run(async (gate) => {
+    const { zone } = await import('corespun/zone')
+    void (zone.current as Zone).run(async (gate) => {
+      while (Atomics.load(gate, 0) === 0) await new Promise((resolve) => setTimeout(resolve, 1))
+    }, gate)
+  }, gate)
+}

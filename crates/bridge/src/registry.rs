@@ -55,14 +55,19 @@ pub struct Opened {
 }
 
 impl Opened {
-    /// `is_counted` is false in a worker of the zone, which would keep itself.
-    pub fn new(entry: Arc<Entry>, is_counted: bool) -> Self {
+    /// `is_counted` is false in a worker of the zone, which would keep itself. `None` when the zone has begun
+    /// to close without handles since it was looked up.
+    pub fn new(entry: Arc<Entry>, is_counted: bool) -> Option<Self> {
+        let tables = lock(&TABLES);
+        let is_named = tables.zone_numbers.get(&entry.id) == Some(&entry.zone.number());
+        // Relaxed, also below: the lock orders.
+        if !is_named && entry.is_weak.load(Ordering::Relaxed) {
+            return None;
+        }
         if is_counted {
-            let _tables = lock(&TABLES);
-            // Relaxed, also below: the lock orders.
             entry.handles.fetch_add(1, Ordering::Relaxed);
         }
-        Self { zone: Arc::clone(&entry.zone), entry, is_counted }
+        Some(Self { zone: Arc::clone(&entry.zone), entry, is_counted })
     }
 
     /// Its thread has become a worker of the zone, or the handle is dropped.
@@ -101,7 +106,8 @@ pub fn close_unused(number: u32) -> bool {
         tables.free_name(&entry);
         entry
     };
-    entry.zone.close(None)
+    // Its owner reports its end.
+    entry.zone.close(None) && entry.zone.is_first_to_report()
 }
 
 #[derive(Default)]

@@ -63,11 +63,7 @@ fn store_make(
         limits.map(|limit| if limit.is_finite() { limit as u64 } else { u64::MAX });
     let limits = Limits { entries_max, bytes_max, value_bytes_max, ttl_ms, evicts };
     let file = (!file.is_empty()).then(|| File { path: file.into(), bytes_max: unflushed_bytes_max });
-    let number = STORES.make(id, settings, limits, file, is_seeded).unwrap_or(0);
-    if weak == 1 {
-        STORES.weaken(number);
-    }
-    Ok(number)
+    Ok(STORES.make(id, settings, limits, file, is_seeded, weak == 1).unwrap_or(0))
 }
 
 /// The number of the store with that name, 0 if no store has it.

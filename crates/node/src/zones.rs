@@ -135,8 +135,10 @@ fn cancel(bridge: &mut Bridge, handle: u32, call: u32, note: u32) -> Result<i32,
 }
 
 /// Send the workers of all running tasks the mail of a cancellation, with `note`.
-fn zone_tell(bridge: &mut Bridge, handle: u32, note: u32) -> Result<(), Misuse> {
-    bridge.zone(handle).map(|zone| zone.cancel_running(mail::ABORT, note))
+fn zone_tell(number: u32, note: u32) {
+    if let Some(entry) = registry::zone(number) {
+        entry.zone.cancel_running(mail::ABORT, note);
+    }
 }
 
 /// Find workers that still run a task `grace_ms` after its cancellation; they take no further task. Returns
@@ -202,8 +204,10 @@ fn zone_retire(number: u32, slot: u32) {
 }
 
 /// End every call that has not started.
-fn zone_refuse(bridge: &mut Bridge, handle: u32) -> Result<(), Misuse> {
-    bridge.zone(handle).map(|zone| zone.refuse_waiting(Status::Closed, &[]))
+fn zone_refuse(number: u32) {
+    if let Some(entry) = registry::zone(number) {
+        entry.zone.refuse_waiting(Status::Closed, &[]);
+    }
 }
 
 /// Called by the owner when the zone is closed and empty: frees its name.

@@ -152,7 +152,8 @@ impl Drop for Opened {
 
 impl Stores {
     /// Creates a store and returns its number; `None` if the name is taken. With a file, a thread of its own
-    /// opens that, see [`Store::journal`], and it has the machine's clock even in a seeded run.
+    /// opens that, see [`Store::journal`], and it has the machine's clock even in a seeded run. A weak store
+    /// closes with the last handle that a thread has on it.
     pub fn make(
         &self,
         id: Text,
@@ -160,6 +161,7 @@ impl Stores {
         limits: Limits,
         file: Option<File>,
         is_seeded: bool,
+        is_weak: bool,
     ) -> Option<u32> {
         let mut table = self.0.lock();
         if table.numbers.contains_key(&id) {
@@ -168,7 +170,8 @@ impl Stores {
         let journal = file.map(|file| Arc::new(Journal::new(file.path, file.bytes_max, clock, wall)));
         let chosen = if is_seeded && journal.is_none() { seeded } else { clock };
         let store = Arc::new(Store::with_journal(limits, chosen, journal.clone()));
-        let number = table.insert(Some(id), Known { store: Arc::clone(&store), settings, handles: None });
+        let handles = is_weak.then_some(0);
+        let number = table.insert(Some(id), Known { store: Arc::clone(&store), settings, handles });
         drop(table);
         if let Some(journal) = journal {
             file::start(store, journal);
@@ -192,13 +195,6 @@ impl Stores {
 
     pub fn get(&self, number: u32) -> Option<Arc<Store>> {
         self.0.lock().get(number).map(|known| Arc::clone(&known.store))
-    }
-
-    /// Let a store close with the last handle that a thread has on it.
-    pub fn weaken(&self, number: u32) {
-        if let Some((known, _)) = self.0.lock().all.get_mut(&number) {
-            known.handles = Some(0);
-        }
     }
 
     /// A handle for a thread.
@@ -387,9 +383,9 @@ mod tests {
     #[test]
     fn a_name_belongs_to_one_store_until_it_is_closed() {
         let stores = Stores::default();
-        let first = stores.make(text("a"), text("{}"), OPEN, None, false).expect("a free name");
-        assert_eq!(stores.make(text("a"), text("{}"), OPEN, None, false), None);
-        stores.make(text("b"), text("{}"), OPEN, None, false).expect("a free name");
+        let first = stores.make(text("a"), text("{}"), OPEN, None, false, false).expect("a free name");
+        assert_eq!(stores.make(text("a"), text("{}"), OPEN, None, false, false), None);
+        stores.make(text("b"), text("{}"), OPEN, None, false, false).expect("a free name");
         assert_eq!((stores.number(&text("a")), stores.id(first)), (Some(first), Some(text("a"))));
         assert_eq!((stores.count(), stores.names(1)), (2, vec![text("a")]));
         let held = stores.get(first).expect("an open store");
@@ -397,7 +393,7 @@ mod tests {
         assert!(held.is_closed());
         assert_eq!((stores.number(&text("a")), stores.settings(first)), (None, None));
         assert_ne!(
-            stores.make(text("a"), text("{}"), OPEN, None, false),
+            stores.make(text("a"), text("{}"), OPEN, None, false, false),
             Some(first),
             "no number is used again"
         );
@@ -405,9 +401,10 @@ mod tests {
 
     #[test]
     fn a_weak_store_closes_with_the_last_handle_on_it() {
-        let make = |id: &str| STORES.make(text(id), text("{}"), OPEN, None, false).expect("a free name");
-        let (weak, lasting) = (make("weak"), make("lasting"));
-        STORES.weaken(weak);
+        let make = |id: &str, is_weak: bool| {
+            STORES.make(text(id), text("{}"), OPEN, None, false, is_weak).expect("a free name")
+        };
+        let (weak, lasting) = (make("weak", true), make("lasting", false));
         let [first, second, other] =
             [weak, weak, lasting].map(|number| STORES.open(number).expect("an open store"));
         drop((first, other));

@@ -33,7 +33,7 @@ import {
   failureOf,
   leftAlone,
 } from '../call/call.ts'
-import { CLOSING } from '../call/reasons.ts'
+import { endWithin } from '../call/reasons.ts'
 import { addCaller, siteOf } from '../call/stacks.ts'
 import { submitterOf } from '../call/outward.ts'
 import { type Begun, EMPTY, type Submitter } from '../call/submitter.ts'
@@ -351,17 +351,11 @@ export class WorkerZone extends Spread implements Zone, LimitableZone {
       native.zoneForget(this.#number)
       return
     }
-    const warnMs = timeoutMs - Math.min(graceMs, timeoutMs / 2)
-    const warning = setTimeout(() => native.zoneTell(this.#handle, CLOSING), warnMs)
-    const timer = setTimeout(() => {
-      native.zoneRefuse(this.#handle)
-      native.kick(this.#number, Mail.closeNow)
-    }, timeoutMs)
+    const timers = endWithin(this.#number, timeoutMs, graceMs)
     try {
       await promise
     } finally {
-      clearTimeout(warning)
-      clearTimeout(timer)
+      timers.forEach(clearTimeout)
       native.zoneForget(this.#number)
       // Of all threads that close it, the first one publishes.
       if (native.zoneEnd(this.#handle) === 1) publish.zoneClosed(this.id)

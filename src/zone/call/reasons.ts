@@ -4,7 +4,7 @@
  * Mail to a worker carries one number. It is that of a new abort signal, whose reason the core keeps until
  * the task has ended.
  */
-import { native } from '../../native/index.ts'
+import { Mail, native } from '../../native/index.ts'
 import { processFrame, readFrame } from '../../transport/internal.ts'
 import { ZoneError } from '../errors.ts'
 import { canTravel, portable } from './portable.ts'
@@ -14,6 +14,18 @@ import { stackless } from './stacks.ts'
 export const UNSAID = 0
 /** The zone closes. */
 export const CLOSING = 0xffff_ffff
+
+/** Timers that end what a closing zone runs and has waiting, and abort its tasks a little earlier. */
+export function endWithin(zoneNumber: number, timeoutMs: number, graceMs: number): NodeJS.Timeout[] {
+  const warnMs = timeoutMs - Math.min(graceMs, timeoutMs / 2)
+  return [
+    setTimeout(() => native.zoneTell(zoneNumber, CLOSING), warnMs),
+    setTimeout(() => {
+      native.zoneRefuse(zoneNumber)
+      native.kick(zoneNumber, Mail.closeNow)
+    }, timeoutMs),
+  ]
+}
 
 /** Keep a reason in the core, until {@link forgetReason}; its number. */
 export function keepReason(reason: unknown): number {

@@ -33,6 +33,7 @@ import { type Bridge, valueOf } from '../../bridge/index.ts'
 import { MAIN_ID } from '../api/node-zone.ts'
 import type { ZoneSettings } from '../ground/settings.ts'
 import { SpareWorker, dropSpares } from './spare.ts'
+import { endWithin } from '../call/reasons.ts'
 import { stackless } from '../call/stacks.ts'
 import { isOfSetup, watchHooks } from './hook-times.ts'
 import type { PreparedNote, PreparedWorker } from './prepare.ts'
@@ -117,6 +118,8 @@ class ZoneWorkers {
   reloads = 0
   broken = false
   closing = false
+  /** Of a weak zone that closes; its end is published here. */
+  ends: readonly NodeJS.Timeout[] | undefined
 }
 
 /** The first worker of a zone whose others start later, if its thread runs already. */
@@ -147,12 +150,7 @@ export class Owner {
     bridge.onMail(Mail.linkEnded, linkEnded)
     bridge.onMail(Mail.reload, (zoneNumber) => void this.#reload(zoneNumber))
     bridge.onMail(Mail.spent, (zoneNumber, slot) => void this.#spent(zoneNumber, slot))
-    bridge.onMail(Mail.unused, (zoneNumber) => {
-      const id = native.zoneId(zoneNumber) ?? ''
-      if (native.zoneUnused(zoneNumber) === 0) return
-      native.zoneForget(zoneNumber)
-      publish.zoneClosed(id)
-    })
+    bridge.onMail(Mail.unused, (zoneNumber) => this.#unused(zoneNumber))
   }
 
   /** Terminate a worker by its name; another replaces it. Returns false if this thread did not start it. */
@@ -380,11 +378,14 @@ export class Owner {
     if (!more && zone.workers.size === 0) {
       clearTimeout(zone.overdue)
       this.#zones.delete(zoneNumber)
-      dropListeners(id)
       for (const { slot } of this.#gradual.get(id)?.held ?? [])
         native.workerGone(zoneNumber, slot, Status.closed, died)
       this.#gradual.delete(id)
       native.zoneForget(zoneNumber)
+      // A zone that closes may have a successor of its name.
+      if (!native.zoneIds().split('\0').includes(id)) dropListeners(id)
+      zone.ends?.forEach(clearTimeout)
+      if (zone.ends !== undefined) publish.zoneClosed(id)
     }
   }
 
@@ -502,6 +503,21 @@ export class Owner {
     } catch {
       // The replacement is then started when it is due, and reports what is wrong.
     }
+  }
+
+  /** A weak zone without references closes. */
+  #unused(zoneNumber: number): void {
+    const start = startOf(zoneNumber)
+    if (start === undefined || native.zoneUnused(zoneNumber) === 0) return
+    const zone = this.#workersOf(zoneNumber)
+    const isOver = zone.workers.size === 0 && native.zoneOver(zoneNumber) === 1
+    native.zoneForget(zoneNumber)
+    if (isOver) {
+      this.#zones.delete(zoneNumber)
+      return publish.zoneClosed(start.zoneId)
+    }
+    zone.ends = endWithin(zoneNumber, start.settings.closeMs, start.settings.graceMs)
+    for (const timer of zone.ends) timer.unref()
   }
 
   #closeNow(zoneNumber: number): void {

@@ -387,6 +387,20 @@ fn a_caller_that_blocks_on_a_broadcast_stops() {
     assert_eq!(wait(Duration::ZERO), Err(Misuse("no such broadcast")));
 }
 
+#[test]
+fn a_weak_zone_is_not_opened_once_it_closes() {
+    let Scene { caller, entry, zone, .. } = scene();
+    let open = || caller.call(|bridge| bridge.open_zone(Some(Arc::clone(&entry))));
+    assert_eq!(caller.call(|bridge| bridge.weaken_zone(zone)), Ok(()));
+    let other = open().cast_unsigned();
+    caller.call(|bridge| bridge.drop_zone(zone));
+    assert!(!registry::close_unused(entry.zone.number()), "one handle is left");
+    caller.call(|bridge| bridge.drop_zone(other));
+    // As a look-up that came before.
+    assert!(registry::close_unused(entry.zone.number()));
+    assert_eq!(open(), -1);
+}
+
 /// Two zones of one worker, in each of which a broadcast runs; the handles that each has of the other.
 fn broadcasting<'a>(scene: &'a Scene, name: &str) -> (Host, &'a Host, [u32; 2]) {
     let Scene { caller, worker, entry, zone } = scene;

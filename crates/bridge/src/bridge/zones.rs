@@ -26,7 +26,7 @@ impl Bridge {
     pub fn open_zone(&mut self, entry: Option<Arc<Entry>>) -> i32 {
         let Some(entry) = entry else { return -1 };
         let is_own = self.worker.as_ref().is_some_and(|worker| worker.zone().number() == entry.zone.number());
-        self.zones.put(Opened::new(entry, !is_own)).cast_signed()
+        Opened::new(entry, !is_own).map_or(-1, |opened| self.zones.put(opened).cast_signed())
     }
 
     /// Close the zone when no thread has a handle on it any more.
