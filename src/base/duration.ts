@@ -1,9 +1,10 @@
 /**
  * A duration as text for people, in the unit that fits: `850 ns`, `3.20 ms`, `1.50 s`, `26 h 5 min`.
  *
- * Programs receive numbers and never read it.
+ * Programs receive numbers and never read it. Between the clocks of two machines it may be below 0: that is 0.
  */
-export function durationText(ms: number): string {
+export function durationText(differenceMs: number): string {
+  const ms = Math.max(0, differenceMs)
   const minutes = Math.floor(ms / 60_000)
   if (minutes >= 60) return `${Math.floor(minutes / 60)} h ${minutes % 60} min`
   if (minutes >= 2) return `${minutes} min ${Math.floor((ms % 60_000) / 1000)} s`

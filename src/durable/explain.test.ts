@@ -32,7 +32,9 @@ test('each state of a step has its time', () =>
       { kind: 'begun', key: 'pause()#1', atMs: 4000, dueMs: 3_600_000 },
       { kind: 'failed', key: '0/mail#1', atMs: 9000, begunMs: 8000, frame: busy, dueMs: 20_000 },
       { kind: 'begun', key: 'signal(paid)#1', atMs: 9500 },
-      { kind: 'left', key: '1/slow#1', atMs: 9000 },
+      { kind: 'left', key: '1/slow#1', atMs: 9000, begunMs: 8500 },
+      { kind: 'left', key: '2/slow#1', atMs: 9000 },
+      { kind: 'done', key: 'other clock#1', atMs: 9000, begunMs: 9500 },
     ],
     [],
     `
@@ -42,7 +44,9 @@ test('each state of a step has its time', () =>
       pause()#1       waiting for 6.00 s, due 1970-01-01T01:00:00.000Z
       0/mail#1        retrying for 2.00 s, due 1970-01-01T00:00:20.000Z, 1 failed: bank is busy
       signal(paid)#1  waiting for 500.00 ms
-      1/slow#1        left for 1.00 s`,
+      1/slow#1        left in 500.00 ms
+      2/slow#1        left
+      other clock#1   recorded in 0 ns`,
   ))
 
 test('stages behind a failure are not reached, and a record without its beginning has no time', () =>

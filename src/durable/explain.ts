@@ -13,7 +13,7 @@ type Since = (date: Date) => string
 /** @param stages The names of the stages of an arrow, in order; none of a generator function. */
 export function explained(name: string, state: RunState, stages: readonly string[], nowMs: number): string {
   const { key, status, startedAt, endedAt, steps, running, error } = state
-  const since: Since = (date) => durationText(Math.max(0, (endedAt?.getTime() ?? nowMs) - date.getTime()))
+  const since: Since = (date) => durationText((endedAt?.getTime() ?? nowMs) - date.getTime())
   const lines = new Map(steps.map((step) => [step.key, stepText(step, since)]))
   for (const { key: at, startedAt: begun } of running) lines.set(at, `running for ${since(begun)}`)
   const remaining = keysOf(stages).filter((stage) => !lines.has(stage))
@@ -34,6 +34,7 @@ function stepText({ status, startedAt, at, dueAt, failures, error }: RunStep, si
   const due = dueAt === undefined ? '' : `, due ${dueAt.toISOString()}`
   if (status === 'done') return `recorded${took}${tries}`
   if (status === 'failed') return `failed${took}${tries}`
+  if (status === 'left') return `left${took}${tries}`
   return `${status} for ${since(startedAt ?? at)}${due}${tries}`
 }
 

@@ -583,8 +583,11 @@ export class HeldRun implements Asking {
       if (!interrupted.aborted) return await live()
     } finally {
       // The run goes on without it: after a crash it is not begun again.
-      if (interrupted.aborted && this.#leaving === undefined)
-        this.#note({ kind: 'left', key: what.key, atMs: this.#room.nowMs() })
+      if (interrupted.aborted && this.#leaving === undefined) {
+        const begunMs = this.running.get(what.key)
+        const begun = begunMs === undefined ? {} : { begunMs }
+        this.#note({ kind: 'left', key: what.key, atMs: this.#room.nowMs(), ...begun })
+      }
     }
     return undefined
   }

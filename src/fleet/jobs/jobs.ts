@@ -385,7 +385,9 @@ export class Jobs<Module> {
       const item = await queue.find(key)
       const job = item && readJob(item.bytes)
       if (hasEnded(record) || job === undefined) return false
-      if (state !== undefined && record.status !== state) return false
+      // A schedule is one before a host has had it, too.
+      const status = job.repeat === undefined ? record.status : 'scheduled'
+      if (state !== undefined && status !== state) return false
       if (job.repeat !== undefined) {
         await queue.remove(key)
         await this.#forgetSchedule(key)

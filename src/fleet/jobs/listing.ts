@@ -200,7 +200,7 @@ export async function endPages(room: Room, state: EndState): Promise<Pages> {
 export const livePages =
   (room: Room, state: LiveState): Pages =>
   async (paging) => {
-    const { items: all, next } = await room.queue.page(paging, SOURCE_OF[state] === 'lent')
+    const { items: all, next } = await room.queue.page(paging, state === 'running')
     return { keys: all.map(({ id }) => id), next }
   }
 

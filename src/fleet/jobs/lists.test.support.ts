@@ -145,6 +145,8 @@ function bulks(check: Check): void {
   )
 
   check('jobs of a state are cancelled in bulk, and no others', async ({ jobs, begin, file }) => {
+    await jobs.submit('early', 'score', ['x'], { schedule: { everyMs: 3_600_000 } })
+    assert.deepEqual([await jobs.cancelAll('waiting'), await jobs.cancelAll('scheduled')], [0, 1])
     await begin({ jobsMax: 2 })
     const path = file()
     await jobs.submit('held', 'report', [path])

@@ -136,3 +136,15 @@ test('what zod throws or awaits is not hidden', async () => {
   const later = accepting(z.string().refine(async (text) => Promise.resolve(text === 'a')))
   assert.deepEqual(await resultOf(later, 'a'), { value: 'a' })
 })
+
+test('zod decides keys that are symbols, what is absent, and a schema that grows at each level', () => {
+  const symbol = Symbol('s')
+  const keyed = z.object({ a: z.string(), [symbol]: z.string() })
+  assert.deepEqual(resultOf(accepting(keyed), { a: 'x' }), resultOf(keyed, { a: 'x' }))
+  const exact = z.object({ a: z.string() }).exactOptional()
+  assert.deepEqual(resultOf(accepting(exact), undefined), resultOf(exact, undefined))
+  let doubled: z.ZodType = z.object({ a: z.string() })
+  for (let level = 0; level < 14; level += 1)
+    doubled = z.object({ l: doubled.optional(), r: doubled.optional() })
+  assert.deepEqual(resultOf(accepting(doubled), { l: {} }), { value: { l: {} } })
+})

@@ -50,6 +50,9 @@ const PURE = [
   'multiple_of',
 ]
 
+/** Most names in the code of a schema. */
+const NAMES_MAX = 2000
+
 type Accepts = (value: unknown) => boolean
 
 /** The same schema, for values that are nobody else's: one that fits as it is is returned itself. */
@@ -64,7 +67,7 @@ export function accepting(schema: Schema): Schema {
       validate(value) {
         // When it is first needed, since a schema may refer to one that is declared after the route.
         accepts ??= generated(schema as unknown as Zod)
-        return accepts(value) ? { value } : validate(value)
+        return value !== undefined && accepts(value) ? { value } : validate(value)
       },
     },
   }
@@ -144,7 +147,8 @@ class Code {
   /** zod drops keys that the shape has not, or refuses them: one with as many keys does not have them. */
   #object({ shape = {}, catchall }: Definition, value: string): string {
     const keys = Object.keys(shape)
-    if ((catchall !== undefined && catchall._zod.def.type !== 'never') || keys.includes('__proto__'))
+    const isOpen = catchall !== undefined && catchall._zod.def.type !== 'never'
+    if (isOpen || keys.includes('__proto__') || Object.getOwnPropertySymbols(shape).length > 0)
       throw new Error('not covered')
     const left = this.#name()
     const fields = keys.map((key) => {
@@ -182,6 +186,8 @@ class Code {
 
   #name(): string {
     this.#count += 1
+    // A schema that is used twice is written twice, so one that doubles at each level is soon too long.
+    if (this.#count > NAMES_MAX) throw new Error('not covered')
     return `v${this.#count}`
   }
 }

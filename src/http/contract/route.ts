@@ -244,12 +244,18 @@ async function runWithBody(
   if (bodyBytesMax !== undefined) limitBody(request, bodyBytesMax)
   // A body of another type is not read.
   const isRead = typeFault(request, 0) === undefined
-  const body = isRead ? new Uint8Array(await request.arrayBuffer()) : NO_BYTES
+  const body = isRead ? await bodyOf(request, large) : NO_BYTES
   if (large !== undefined && body.length >= large.bytesMin && typeFault(request, body.length) === undefined)
     await readElsewhere(large, body, checking)
   else checkBody(schema, body, checking)
   if (checking.later !== undefined) await Promise.all(checking.later)
   return handled(plan, checking, handler)
+}
+
+/** By the method that middleware may have replaced. */
+async function bodyOf(request: HttpRequest, large: LargeBody | undefined): Promise<Uint8Array> {
+  if (large === undefined && Object.hasOwn(request, 'text')) return Buffer.from(await request.text())
+  return new Uint8Array(await request.arrayBuffer())
 }
 
 function checkBody(schema: Schema, body: Uint8Array, checking: Checking): void {

@@ -35,7 +35,7 @@ export const mistakes = [
       'workers, tasksMax, tasksPerTenantMax, queueBytesMax, ' +
       'tasksPerWorkerMax, waitingPerWorkerMax, spinUs, nice, ' +
       'graceMs, closeMs, setup, teardown, hookMs, heapMbMax, ' +
-      'isolation, memoryMbMax, callStacks, execArgv, env}}',
+      'isolation, memoryMbMax, callStacks, execArgv, env, weak}}',
   },
   {
     mistake: 'the words of an option in another order',
