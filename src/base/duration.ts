@@ -1,7 +1,7 @@
 /**
  * A duration as text for people, in the unit that fits: `850 ns`, `3.20 ms`, `1.50 s`, `26 h 5 min`.
  *
- * Programs receive numbers and never read it. Between the clocks of two machines it may be below 0: that is 0.
+ * Programs receive numbers and never read it. One below 0, between the clocks of two machines, is 0.
  */
 export function durationText(differenceMs: number): string {
   const ms = Math.max(0, differenceMs)
