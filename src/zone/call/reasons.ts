@@ -13,7 +13,7 @@ import { stackless } from './stacks.ts'
 /** No reason given. */
 export const UNSAID = 0
 /** The zone closes. */
-export const CLOSING = 0xffff_ffff
+const CLOSING = 0xffff_ffff
 
 /** Timers that end what a closing zone runs and has waiting, and abort its tasks a little earlier. */
 export function endWithin(zoneNumber: number, timeoutMs: number, graceMs: number): NodeJS.Timeout[] {
