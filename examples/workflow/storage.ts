@@ -168,7 +168,7 @@ class Kept {
     const isUp = sortOrder === 'asc'
     const terms = Object.keys(where).map((column) => `${column} = ?`)
     if (cursor !== undefined) terms.push(`seq ${isUp ? '>' : '<'} ?`)
-    const rest = `WHERE ${terms.join(' AND ')} ORDER BY seq ${sortOrder} LIMIT ?`
+    const rest = `WHERE ${terms.join(' AND ')} ORDER BY seq ${isUp ? 'ASC' : 'DESC'} LIMIT ?`
     const sql = `SELECT seq, bytes FROM ${table} ${rest}`
     const values = [...Object.values(where), ...(cursor === undefined ? [] : [Number(cursor)])]
     const rows = this.#db.prepare(sql).all(...values, limit + 1)

@@ -101,7 +101,7 @@ function* decidedBeside<A>(
   try {
     exit = (yield* exitWithin(() => work(children))) as Exit<A, unknown>
   } finally {
-    // Interrupted: what went wrong before is not lost.
+    // Interrupted: what went wrong beside their failures is not lost.
     if (exit === undefined)
       for (const trouble of children.failed.flatMap(troublesBeside)) children.host.more().addError(trouble)
   }

@@ -181,6 +181,39 @@ test('a defect of a part of any is reported, before the winner or behind it', as
   }
 })
 
+test('a failure that a loser has handled, and that its finalizer raises anew, is reported', async () => {
+  const busy = fail('busy')
+  for (const handles of [false, true]) {
+    const { exit, reported } = await simulate(1, () =>
+      race([
+        function* (): Operation<string> {
+          yield* sleep(1)
+          return 'won'
+        },
+        function* (): Operation<never, string> {
+          if (handles)
+            try {
+              yield* busy
+            } catch {
+              // it goes on
+            }
+          try {
+            return yield* never()
+          } finally {
+            yield* busy
+          }
+        },
+      ]),
+    )
+    assert.deepEqual(exit, Exit.success('won'))
+    assert.deepEqual(
+      reported.map(({ code }) => code),
+      ['FIBER_LOSER_FAILED'],
+      `handled before: ${handles}`,
+    )
+  }
+})
+
 test('any without a winner keeps what went wrong behind the failures of its parts', async () => {
   const exit = await fork(() =>
     any([

@@ -18,7 +18,7 @@ export interface Child {
   readonly isObserved: boolean
   /** How a message calls it. */
   readonly title: string
-  /** What was raised last before it was interrupted. */
+  /** Of one that was interrupted while that was masked, as in finalizers: what was raised last before. */
   readonly failedBefore: Failed | undefined
   /** Unwind it, and let `why` be its exit. */
   interruptWith(why: Failed): void

@@ -34,7 +34,7 @@ export class Extra {
   raised: Failed | undefined = undefined
   /** The exit that `raiseAgain` replaced: see `exitWithin`. */
   replaced: Failed | undefined = undefined
-  /** What was raised last before it was interrupted. */
+  /** Of one that was interrupted while that was masked, as in finalizers: what was raised last before. */
   before: Failed | undefined = undefined
   /** Why it is interrupted. */
   cause: Failed | undefined = undefined

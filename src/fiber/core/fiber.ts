@@ -392,8 +392,10 @@ export class Fiber<out A = unknown, out E = unknown> {
     }
     this.flags |= CANCELLED
     extra.cause = why
-    extra.before = extra.raised
-    if ((this.flags & MASKS) !== 0) return
+    if ((this.flags & MASKS) !== 0) {
+      extra.before = extra.raised
+      return
+    }
     // Listeners run here: they may end this very fiber, or fork.
     extra.controller?.abort(interruptReason(why))
     if ((this.flags & (READY | UNSTARTED | DONE)) !== 0) return

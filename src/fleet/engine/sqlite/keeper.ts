@@ -53,6 +53,8 @@ export class Keeper {
   /** What is lent here, by number. */
   readonly #lent = new Map<number, { readonly taker: number; readonly attempt: number; untilMs: number }>()
   readonly #watchers = new Map<number, Watcher>()
+  /** Those that are watched; `undefined`: watches have begun or ended since. */
+  #stores: ReadonlySet<string> | undefined
   /** Changes up to this revision have been reported. */
   #reported = 0
   /** The last revision that this connection has committed. */
@@ -126,12 +128,15 @@ export class Keeper {
 
   /** What nobody here watches is not read again. */
   #noteWrites(requests: readonly Request[], replies: Outcome['replies']): void {
-    const watched = new Set([...this.#watchers.values()].map(({ store }) => store))
     for (const [index, [, name, store]] of requests.entries()) {
       if (name !== 'put') continue
-      if (watched.has(store)) this.#mayReport = true
+      if (this.#watched().has(store)) this.#mayReport = true
       this.#wrote = Math.max(this.#wrote, Number(replies[index][1] ?? 0))
     }
+  }
+
+  #watched(): ReadonlySet<string> {
+    return (this.#stores ??= new Set([...this.#watchers.values()].map(({ store }) => store)))
   }
 
   #apart(requests: readonly Request[], outcome: Outcome): void {
@@ -230,7 +235,11 @@ export class Keeper {
         this.#dueMs = 0
       })
     } else if (request[1] === 'endTake') begun.push(() => this.#takers.delete(request[2]))
-    else if (request[1] === 'endWatch') begun.push(() => this.#watchers.delete(request[2]))
+    else if (request[1] === 'endWatch')
+      begun.push(() => {
+        this.#watchers.delete(request[2])
+        this.#stores = undefined
+      })
     else {
       const [, , id, store, isNow, key] = request
       const after = this.#tables.lastRevision()
@@ -242,6 +251,7 @@ export class Keeper {
         }
         this.#mayReport = true
         this.#watchers.set(id, { store, key, after })
+        this.#stores = undefined
       })
     }
   }
@@ -258,6 +268,7 @@ export class Keeper {
       if (nowMs - this.#lookedMs > MARK_MS) {
         outcome.over.push(...this.#watchers.keys())
         this.#watchers.clear()
+        this.#stores = undefined
       }
       this.#lookedMs = nowMs
       if (!this.#mayReport) this.#reported = Math.max(this.#reported, this.#wrote)

@@ -2,8 +2,9 @@
  * The engine in a file: queues, values and objects in SQLite, for all processes of one machine.
  *
  * The file is in a thread of its own (thread.ts), so the thread that asks never waits for a disk. What is
- * asked in one turn goes there as one message, and what comes back is received in the order in which it was
- * committed. It has no messages: whoever waits for a change watches values.
+ * asked in one turn goes there as one message, or as two where the thread would wait for the first. What
+ * comes back is received in the order in which it was committed. It has no messages: whoever waits for a
+ * change watches values.
  */
 /* c8 ignore start: another Node runs it where this one lacks SQLite; the counts of two do not add up */
 import { isBuiltin } from 'node:module'
