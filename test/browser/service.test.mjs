@@ -9,7 +9,7 @@ import { after, before, test } from 'node:test'
 import { inRoot } from '../../scripts/set-up/index.mjs'
 import { launched, skip } from './chromium.mjs'
 
-const STEP_MS = 20_000
+const STEP_MS = 60_000
 /** Longer than a worker may take that is ended: its grace, its end, a look at it. */
 const STILL_MS = 2000
 
