@@ -8,7 +8,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import * as v from 'valibot'
 import { z } from 'zod'
-import { accepting } from './accepts.ts'
+import { accepting, converting } from './accepts.ts'
 import type { Schema } from './schema.ts'
 
 type Made = readonly [schema: z.ZodType, value: fc.Arbitrary<unknown>]
@@ -101,6 +101,66 @@ test('what it returns is what zod returns, for any schema and value', () => {
     { numRuns: 3000 },
   )
   assert.ok(same > all / 20, `${same} of ${all} objects were returned as they are`)
+})
+
+/** Fields of a query, with what zod makes of the strings. */
+const stringField = fc.constantFrom<z.ZodType>(
+  z.string(),
+  z.string().min(2).optional(),
+  z.string().default('d'),
+  z.coerce.number(),
+  z.coerce.number().int().min(1).default(20),
+  z.coerce.number().max(9).optional(),
+  z.coerce.boolean(),
+  z.coerce.boolean().optional(),
+  z.coerce.string(),
+  z.coerce.bigint(),
+  z.enum(['a', '7']).optional(),
+  z.uuid(),
+  z.array(z.string()).optional(),
+  z.string().optional().default('d'),
+  z.string().default('d').optional(),
+  z.string().default(() => 'made'),
+  z
+    .string()
+    .optional()
+    .refine((text) => text !== 'a'),
+  z.string().transform((text) => text.length),
+)
+const text = fc.oneof(fc.constantFrom('', 'a', '7', '1e3', '-1', 'x7', ' 3 ', 'true'), fc.uuid())
+
+test('what it makes of strings is what zod makes of them', () => {
+  const keys = fc.constantFrom('a', 'b', 'toString', 'c d')
+  const sent = fc.dictionary(fc.oneof(keys, fc.constant('more')), fc.oneof(text, fc.array(text)))
+  let made = 0
+  fc.assert(
+    fc.property(fc.dictionary(keys, stringField, { maxKeys: 3 }), sent, (shape, values) => {
+      const schema = z.object(shape)
+      const record = Object.assign(Object.create(null), values) as unknown
+      const expected = resultOf(schema, record) as { value?: object }
+      const result = resultOf(converting(schema), record) as { value?: object }
+      assert.deepEqual(result, expected)
+      assert.deepEqual(Object.keys(result.value ?? {}), Object.keys(expected.value ?? {}))
+      if (result.value !== undefined) made += 1
+    }),
+    { numRuns: 2000 },
+  )
+  assert.ok(made > 100, `${made} records fit`)
+})
+
+test('zod makes what is not a plain object of strings, and a default is made once', () => {
+  for (const schema of [
+    z.looseObject({ a: z.string() }),
+    z.strictObject({ a: z.string() }),
+    z.object({ a: z.string() }).refine(({ a }) => a !== 'x'),
+    z.record(z.string(), z.string()),
+  ])
+    for (const record of [{ a: 'x', b: 'y' }, { a: 'y' }, {}])
+      assert.deepEqual(resultOf(converting(schema), record), resultOf(schema, record))
+  let calls = 0
+  const counted = z.object({ a: z.coerce.number().default(() => ++calls), b: z.coerce.number() })
+  assert.deepEqual(resultOf(converting(counted), { b: '2' }), { value: { a: 1, b: 2 } })
+  assert.equal(calls, 1)
 })
 
 test('an object that fits is returned itself, and a check of a program runs once', () => {

@@ -1,11 +1,13 @@
 /**
- * A schema of zod whose usual case is decided by generated code: does this parsed JSON fit as it is?
+ * A schema of zod whose usual case is decided by generated code: does this parsed JSON fit as it is, and what
+ * is made of these strings?
  *
  * zod makes an object for each field it looks at, and a copy of the whole; for a body of 1 KiB that costs as
  * much as parsing it. The code makes none: it compares types and keys itself, and asks zod's own checks.
  * It never refuses: where it is not certain that zod would return an equal value, zod decides. Only kinds are
- * covered that return what they receive, and whose checks have no effects: not `refine`, `transform`,
- * `default` or `z.lazy`. `schema._zod` is what zod documents for libraries; nothing of it is needed.
+ * covered that return what they receive, and whose checks have no effects: not `refine`, `transform` or
+ * `z.lazy`. Fields of records of strings may have `coerce` and `default`, too. `schema._zod` is what zod
+ * documents for libraries; nothing of it is needed.
  */
 import { isGeneratingForbidden } from '../../transport/internal.ts'
 import type { Schema } from './schema.ts'
@@ -32,6 +34,7 @@ interface Definition {
   readonly catchall?: Zod
   readonly element?: Zod
   readonly innerType?: Zod
+  readonly defaultValue?: unknown
   readonly checks?: readonly Zod[]
   /** The kind of a check, and its function if that is the program's own. */
   readonly check?: string
@@ -53,31 +56,45 @@ const PURE = [
 /** Most names in the code of a schema. */
 const NAMES_MAX = 2000
 
-type Accepts = (value: unknown) => boolean
+/** By type, what a string becomes. */
+const COERCED: Readonly<Record<string, string>> = { string: 'String', number: 'Number', boolean: 'Boolean' }
+
+/** Returns whether a value is what zod makes of it, or what zod makes of it. */
+type Decides = (value: unknown) => unknown
 
 /** The same schema, for values that are nobody else's: one that fits as it is is returned itself. */
 export function accepting(schema: Schema): Schema {
-  const { '~standard': standard } = schema
+  return decided(schema, (code, zod) => code.fitting(zod))
+}
+
+/** The same schema, for records of strings: a part of a request other than its body. */
+export function converting(schema: Schema): Schema {
+  return decided(schema, (code, zod) => code.converting(zod))
+}
+
+function decided(schema: Schema, generate: (code: Code, schema: Zod) => Decides): Schema {
+  const { '~standard': standard } = schema // some libraries make it whenever it is read
   const { validate } = standard
   if (!('_zod' in schema)) return { '~standard': standard }
-  let accepts: Accepts | undefined
+  let decides: Decides | undefined
   return {
     '~standard': {
       ...standard,
       validate(value) {
         // When it is first needed, since a schema may refer to one that is declared after the route.
-        accepts ??= generated(schema as unknown as Zod)
-        return value !== undefined && accepts(value) ? { value } : validate(value)
+        decides ??= generated(schema as unknown as Zod, generate)
+        const made = value !== undefined && decides(value)
+        return made === false ? validate(value) : { value: made === true ? value : made }
       },
     },
   }
 }
 
-function generated(schema: Zod): Accepts {
-  const never: Accepts = () => false
+function generated(schema: Zod, generate: (code: Code, schema: Zod) => Decides): Decides {
+  const never: Decides = () => false
   if (isGeneratingForbidden()) return never
   try {
-    return new Code().function(schema)
+    return generate(new Code(), schema)
   } catch {
     return never // of a kind that is not covered, or made by a zod that is different inside
   }
@@ -89,20 +106,59 @@ class Code {
   readonly #open = new Set<Zod>()
   #count = 0
 
-  function(schema: Zod): Accepts {
+  fitting(schema: Zod): Decides {
+    return this.#function(`${this.#fits(schema, 'v')} return true`)
+  }
+
+  /** Another object, with the keys of the shape; others are dropped. */
+  converting(schema: Zod): Decides {
+    const { def } = schema._zod
+    if (def.type !== 'object' || def.catchall !== undefined || isChecked(schema))
+      throw new Error('not covered')
+    const fields = keysOf(def).map((key) => [JSON.stringify(key), def.shape![key], this.#name()] as const)
+    const read = fields.map(
+      ([key, field, name]) => `let ${name} = v[${key}]; ${this.#converted(field, name)}`,
+    )
+    // Those of defaults come last, since a function of the program may make them.
+    const set = fields.map(
+      ([key, { _zod }, name]) =>
+        (_zod.def.type === 'default'
+          ? `if (${name} === undefined) ${name} = ${this.#constant(_zod.def)}.defaultValue; `
+          : '') + `if (${name} !== undefined) o[${key}] = ${name};`,
+    )
+    return this.#function(`${read.join(' ')} const o = {}; ${set.join(' ')} return o`)
+  }
+
+  #function(statements: string): Decides {
     const payload: Payload = { value: undefined, issues: [] }
-    const body = `return (v) => { ${this.#fits(schema, 'v')} return true }`
     const names = this.#constants.map((_, at) => `c${at}`)
-    const accepts = new Function('p', ...names, body)(payload, ...this.#constants) as Accepts
+    const body = `return (v) => { ${statements} }`
+    const decides = new Function('p', ...names, body)(payload, ...this.#constants) as Decides
     return (value) => {
       try {
-        if (accepts(value)) return true
+        const made = decides(value)
+        if (made !== false) return made
       } catch {
         // zod decides
       }
       payload.issues = []
       return false
     }
+  }
+
+  /** Of a field that may be absent, or is a string that becomes a number. */
+  #converted(schema: Zod, value: string): string {
+    const { def, values } = schema._zod
+    if (isWrapped(def)) {
+      if (isWrapped(def.innerType!._zod.def) || isChecked(schema)) throw new Error('not covered')
+      return `if (${value} !== undefined) { ${this.#converted(def.innerType!, value)} }`
+    }
+    if (def.coerce !== true) return this.#fits(schema, value)
+    const coerced = COERCED[def.type]
+    if (coerced === undefined) throw new Error('not covered')
+    const type = this.#type(def, values, value)
+    const own = `${value} = ${coerced}(${value}); ${type}${this.#checks(schema, value)}`
+    return `if (${value} === undefined) return false; ${own}`
   }
 
   #fits(schema: Zod, value: string): string {
@@ -145,17 +201,15 @@ class Code {
   }
 
   /** zod drops keys that the shape has not, or refuses them: one with as many keys does not have them. */
-  #object({ shape = {}, catchall }: Definition, value: string): string {
-    const keys = Object.keys(shape)
-    const isOpen = catchall !== undefined && catchall._zod.def.type !== 'never'
-    if (isOpen || keys.includes('__proto__') || Object.getOwnPropertySymbols(shape).length > 0)
-      throw new Error('not covered')
+  #object(def: Definition, value: string): string {
+    const { shape, catchall } = def
+    if (catchall !== undefined && catchall._zod.def.type !== 'never') throw new Error('not covered')
     const left = this.#name()
-    const fields = keys.map((key) => {
+    const fields = keysOf(def).map((key) => {
       const field = this.#name()
       return (
         `const ${field} = ${value}[${JSON.stringify(key)}]; if (${field} !== undefined) ${left}--; ` +
-        this.#fits(shape[key], field)
+        this.#fits(shape![key], field)
       )
     })
     return (
@@ -190,4 +244,19 @@ class Code {
     if (this.#count > NAMES_MAX) throw new Error('not covered')
     return `v${this.#count}`
   }
+}
+
+function keysOf({ shape = {} }: Definition): string[] {
+  const keys = Object.keys(shape)
+  if (keys.includes('__proto__') || Object.getOwnPropertySymbols(shape).length > 0)
+    throw new Error('not covered')
+  return keys
+}
+
+function isWrapped({ type }: Definition): boolean {
+  return type === 'optional' || type === 'default'
+}
+
+function isChecked({ _zod: { def, check } }: Zod): boolean {
+  return check !== undefined || (def.checks ?? []).length > 0
 }

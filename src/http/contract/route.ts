@@ -14,7 +14,7 @@ import { NO_BYTES } from '../fetch/request-body.ts'
 import { CorespunResponse, NativeResponse } from '../fetch/response.ts'
 import { wrong } from '../message/limits.ts'
 import { limitBody } from '../app/body-limit.ts'
-import { accepting } from './accepts.ts'
+import { accepting, converting } from './accepts.ts'
 import { Faults, issuesLine, type RequestPart } from './faults.ts'
 import { jsonIn, type LargeBody } from './large.ts'
 import { isJsonType, queryReader, readCookies, readHeaders, type ReadPart } from './parts.ts'
@@ -137,7 +137,7 @@ function planOf(contract: Contract): Plan {
   const { params, query, headers, cookies, body, responses, checkResponses, large, bodyBytesMax } = given
   const parts: Plan['parts'][number][] = []
   const add = (name: RequestPart, schema: Schema | undefined, read: ReadPart): void => {
-    if (schema !== undefined) parts.push({ name, schema: kept(schema), read })
+    if (schema !== undefined) parts.push({ name, schema: converting(schema), read })
   }
   add('params', params, (request) => request.params)
   if (query !== undefined) add('query', query, queryReader(query))
@@ -158,11 +158,6 @@ function planOf(contract: Contract): Plan {
     responses,
     isChecking,
   }
-}
-
-/** The same schema; some libraries make its interface whenever it is read. */
-function kept(schema: Schema): Schema {
-  return { '~standard': schema['~standard'] }
 }
 
 /** What a handler receives; the parts that have no schema stay `undefined`. */
