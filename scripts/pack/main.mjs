@@ -32,8 +32,10 @@ const OF_CHECKOUT = /^corespun-/
 /** The other documents are for those who have the repository, or read the site. */
 const DOCUMENTS = ['README.md', 'LICENSE', 'examples']
 /** Examples that need several machines or another package, that a clone serves, and long ones. */
-const LEFT_OUT =
-  /examples.(crawl|durable|effect|fleet|http.(chat|contract|express|tls)|quicksort|service|shop|workflow)/
+const LEFT_OUT = new RegExp(
+  'examples.(crawl|durable|effect|fleet|http.(chat|contract|express|tls)|nest|next|nitro|' +
+    'quicksort|served|service|shop|workflow)',
+)
 /** What makes the examples a workspace of the checkout, and what `npm start` runs there. */
 const WORKSPACE = /^examples\/(package\.json|tsconfig\.json|service\/start\.mjs)$/
 /** What users load of lib; the core is in the package of the platform. */

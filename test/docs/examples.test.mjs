@@ -21,11 +21,11 @@ const ARGUMENTS = {
 const folder = inRoot('examples')
 /**
  * What lies in a folder `page` runs in browsers, and a shop until it is stopped: test/browser has both. The
- * World of `workflow` has packages and tests of its own.
+ * others that are left out have packages and tests of their own.
  */
 const files = filesBelow(
   folder,
-  (path) => /\.(ts|mts|cts|js|mjs|cjs)$/.test(path) && !/\/(page|shop|workflow)\//.test(path),
+  (path) => /\.(ts|mts|cts|js|mjs|cjs)$/.test(path) && !/\/(page|shop|nest|next|nitro|workflow)\//.test(path),
 )
 
 test('there are examples', () => assert.ok(files.length > 0))

@@ -3,12 +3,12 @@
  *
  * A module exports its app in one of five forms: options of `serve`, a function, an app with `fetch` such as
  * hono's, an app for the `(req, res)` of node:http such as one of express, or `routes` and `fetch` as exports
- * of the module itself.
+ * of the module itself. A promise of an app is awaited: a CommonJS module cannot await it.
  */
 import { loadReason, CorespunError } from '../../base/index.ts'
 import type { FetchApp } from '../app/routes.ts'
 import { HttpError } from '../errors.ts'
-import { has, isNodeApp } from '../listener/node-app.ts'
+import { has, isNest, isNodeApp, type Nest } from '../listener/node-app.ts'
 import type { ServeOptions } from '../app/settings.ts'
 
 /** An app as a module exports it: options of `serve`, and what to do at the end. */
@@ -49,11 +49,13 @@ export async function loadApp({ app: url, appExport: name, appArgs }: AppSource)
     )
   }
   const app =
-    appArgs === undefined ? await appIn(exports, name) : await made(exports[name ?? 'default'], appArgs, url)
+    appArgs === undefined
+      ? await appIn(exports, name, url)
+      : await made(exports[name ?? 'default'], appArgs, url)
   if (app !== undefined) return app
   const names = Object.keys(exports).filter((key) => key !== 'module.exports')
   const which = name === undefined ? 'default export' : `export "${name}"`
-  const exported = exports[name ?? 'default']
+  const exported = await settled(exports[name ?? 'default'], url)
   if (appArgs === undefined && isServer(exported)) {
     await exported.close() // Or it holds its port without a use.
     const reason = `${which} is a running server: export the options that you pass to serve()`
@@ -86,23 +88,34 @@ function isServer(value: unknown): value is { close(): Promise<void> } {
 /** The app that `make` returns for `args`; undefined if it is not an app. */
 async function made(make: unknown, args: readonly unknown[], url: string): Promise<ModuleApp | undefined> {
   if (typeof make !== 'function') return undefined
+  const app = await begun(async () => Reflect.apply(make, undefined, args), url, 'the function that makes it')
+  return appOf(app, url)
+}
+
+/** @throws {HttpError} `HTTP_APP` for an error of the program's. */
+async function begun<T>(begin: () => Promise<T>, url: string, what: string): Promise<T> {
   try {
-    return await appOf(await Reflect.apply(make, undefined, args))
+    return await begin()
   } catch (cause) {
     if (cause instanceof CorespunError) throw cause
-    throw new HttpError(
-      'HTTP_APP',
-      { app: url, reason: `the function that makes it failed: ${loadReason(cause)}` },
-      { cause },
-    )
+    throw new HttpError('HTTP_APP', { app: url, reason: `${what} failed: ${loadReason(cause)}` }, { cause })
   }
 }
 
+/** What is exported, or what its promise resolves to. Not any thenable: an app of fastify is one. */
+async function settled(exported: unknown, url: string): Promise<unknown> {
+  return exported instanceof Promise ? begun(() => exported, url, 'the promise of it') : exported
+}
+
 /** The app among exports, under `name` or one of the usual names. */
-async function appIn(exports: Exports, name: string | undefined): Promise<ModuleApp | undefined> {
+async function appIn(
+  exports: Exports,
+  name: string | undefined,
+  url: string,
+): Promise<ModuleApp | undefined> {
   const candidates = name === undefined ? [exports['default'], exports['app'], exports] : [exports[name]]
   for (const candidate of candidates) {
-    const app = await appOf(candidate)
+    const app = await appOf(await settled(candidate, url), url)
     if (app !== undefined) return app
   }
   return undefined
@@ -111,10 +124,12 @@ async function appIn(exports: Exports, name: string | undefined): Promise<Module
 /**
  * A function, options, an app with `fetch` such as hono's, or one for node:http; undefined for other values.
  */
-async function appOf(value: unknown): Promise<ModuleApp | undefined> {
+async function appOf(value: unknown, url: string): Promise<ModuleApp | undefined> {
   if (isNodeApp(value)) {
-    const { nodeHandler } = await import('../listener/node-handler.ts')
-    return { fetch: nodeHandler(value), ...(isClosable(value) ? { close: closing(value) } : {}) }
+    const { listenerOf, nodeHandler } = await import('../listener/node-handler.ts')
+    const close = closeOf(value) // which adds hooks, so before it is ready
+    const listener = await begun(async () => listenerOf(value), url, 'its start')
+    return { fetch: nodeHandler(listener), ...(close === undefined ? {} : { close }) }
   }
   if (typeof value === 'function') return { fetch: value as NonNullable<ModuleApp['fetch']> }
   if (value === null || typeof value !== 'object') return undefined
@@ -131,21 +146,35 @@ async function appOf(value: unknown): Promise<ModuleApp | undefined> {
   return { fetch: (request, connection) => (value as FetchApp).fetch(request, connection) }
 }
 
+type Close = NonNullable<ModuleApp['close']>
+
+/** Closes an app of Nest or fastify as where it listens; undefined for others. */
+function closeOf(app: object): Close | undefined {
+  if (isNest(app)) return closingNest(app)
+  return has(app, 'addHook') && has(app, 'close') ? closingFastify(app as Closable) : undefined
+}
+
+/** Between its hooks Nest closes its adapter, which takes until the open requests have ended. */
+function closingNest(app: Nest): Close {
+  const adapter = app.getHttpAdapter()
+  const close = adapter.close.bind(adapter)
+  return async (drained) => {
+    adapter.close = () => drained.then(close)
+    await app.close()
+  }
+}
+
 /** An app of fastify. */
 interface Closable {
   addHook(name: string, hook: () => Promise<void>): unknown
   close(): PromiseLike<unknown>
 }
 
-function isClosable(value: object): value is Closable {
-  return has(value, 'addHook') && has(value, 'close')
-}
-
 /**
- * Closes an app of fastify as where it listens: hooks `preClose` run at once, `onClose` after the open
- * requests. One that is ready takes no hook any more, so all of its hooks run then.
+ * Hooks `preClose` run at once, `onClose` after the open requests. One that was ready takes no hook any more,
+ * so all of its hooks run then.
  */
-function closing(app: Closable): NonNullable<ModuleApp['close']> {
+function closingFastify(app: Closable): Close {
   let drained: Promise<void> | undefined
   let isHooked = true
   try {

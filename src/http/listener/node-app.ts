@@ -7,7 +7,7 @@ import type { Listener } from './node-exchange.ts'
 
 /**
  * An app or handler for the requests and responses of node:http: a function `(req, res)`, such as an app of
- * express or connect, koa's `callback()`, the handler of Next.js; or an app of koa or fastify itself.
+ * express or connect, koa's `callback()`, the handler of Next.js; or an app of koa, fastify or Nest itself.
  */
 export type NodeApp =
   | ((req: never, res: never, rest: never) => unknown)
@@ -15,14 +15,23 @@ export type NodeApp =
   | { callback(): (req: never, res: never) => unknown }
   /** An app of fastify. */
   | { ready(): PromiseLike<unknown>; routing(req: never, res: never): unknown }
+  /** An app of Nest. */
+  | Nest
+
+/** An app of Nest; its adapter has the app of express or fastify to which it adds its routes. */
+export interface Nest {
+  init(): PromiseLike<unknown>
+  getHttpAdapter(): { getInstance(): unknown; close(): unknown }
+  close(): PromiseLike<unknown>
+}
 
 /** Parameters of a function whose second one is a response of node:http by its name. */
 const NODE_PARAMETERS = /^[^(]*\(\s*(?:[\w$]+|\{[^{}]*\})\s*,\s*_?res(?:p|ponse)?\s*[,)]/
 
 /**
  * Whether a value is an app for the `(req, res)` of node:http. By its methods: of express and connect it is a
- * function, of koa and fastify an object. By the names of its parameters: koa's `callback()`, the handler of
- * Next.js. Other functions of two parameters are handlers.
+ * function, of koa, fastify and Nest an object. By the names of its parameters: koa's `callback()`, the
+ * handler of Next.js. Other functions of two parameters are handlers.
  */
 export function isNodeApp(value: unknown): value is NodeApp {
   if (value === null || (typeof value !== 'function' && typeof value !== 'object')) return false
@@ -35,11 +44,15 @@ export function isNodeApp(value: unknown): value is NodeApp {
         has(value, 'use') ||
         NODE_PARAMETERS.test(Function.prototype.toString.call(value)))
     )
-  return isKoa(value) || (has(value, 'inject') && has(value, 'register'))
+  return isKoa(value) || isNest(value) || (has(value, 'inject') && has(value, 'register'))
 }
 
 export function isKoa(value: object): value is { callback(): Listener } {
   return has(value, 'callback') && has(value, 'use')
+}
+
+export function isNest(value: object): value is Nest {
+  return has(value, 'getHttpAdapter') && has(value, 'init')
 }
 
 export function has(value: object, name: string): boolean {

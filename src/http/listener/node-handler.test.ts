@@ -694,11 +694,16 @@ test('middleware around it sees and changes the response', async () => {
   }
 })
 
-test('apps of koa and fastify are taken as they are, other values are refused', async () => {
+test('apps of koa, fastify and Nest are taken as they are, other values are refused', async () => {
   const listen = (_: http.IncomingMessage, res: http.ServerResponse): void => void res.end('ok')
   const koa = { callback: () => listen, use: () => {} }
   const fastify = { ready: () => Promise.resolve(), routing: listen, inject: () => {}, register: () => {} }
-  for (const app of [koa, fastify, listen])
+  const nest = (instance: unknown) => ({
+    init: () => Promise.resolve(),
+    getHttpAdapter: () => ({ getInstance: () => instance, close: () => {} }),
+    close: () => Promise.resolve(),
+  })
+  for (const app of [koa, fastify, listen, nest(listen), nest(fastify)])
     assert.equal(await (await createApp({ fetch: nodeHandler(app) }).inject('/')).text(), 'ok')
   const broken = { ...fastify, ready: () => Promise.reject(new Error('no database')) }
   const causes: unknown[] = []
@@ -745,6 +750,48 @@ test('an app of fastify is closed as where it listens: onClose comes after the o
     const expected = ['preClose', 'drained', 'onClose']
     assert.deepEqual(log, last === '' ? expected : ['drained', 'preClose', 'onClose'])
   }
+})
+
+const moduleOf = (source: string): string => `data:text/javascript,${encodeURIComponent(source)}`
+
+test('an app of Nest is closed between its hooks, after the open requests', async () => {
+  const url = moduleOf(`
+    export const log = []
+    const getInstance = () => (req, res) => res.end(log[0])
+    const adapter = { getInstance, close: async () => void log.push('adapter') }
+    const app = {
+      init: async () => void log.push('init'),
+      getHttpAdapter: () => adapter,
+      async close() {
+        log.push('destroy')
+        await adapter.close()
+        log.push('shutdown')
+      },
+    }
+    export default Promise.resolve(app)`)
+  const { close, ...app } = await loadApp({ app: url })
+  const { log } = (await import(url)) as { log: string[] }
+  assert.equal(await (await createApp(app as never).inject('/')).text(), 'init')
+  let drain = (): void => {}
+  const closed = close!(new Promise((resolve) => (drain = resolve)))
+  log.push('drained')
+  drain()
+  await closed
+  assert.deepEqual(log, ['init', 'destroy', 'drained', 'adapter', 'shutdown'])
+})
+
+test('a module whose app fails to begin does not load', async () => {
+  const server = '{ port: 1, close: async () => void (globalThis.closed = true), [Symbol.asyncDispose]() {} }'
+  const unready = '{ inject() {}, register() {}, routing() {}, ready: () => Promise.reject("no plugin") }'
+  for (const [source, message] of [
+    ['export default Promise.reject("no database")', /the promise of it failed: no database/],
+    ['export const app = Promise.reject("no table")', /the promise of it failed: no table/],
+    [`export default ${unready}`, /its start failed: no plugin/],
+    [`export default Promise.resolve(${server})`, /default export is a running server/],
+    ['export default Promise.resolve(5)', /default export is not an app/],
+  ] as const)
+    await assert.rejects(loadApp({ app: moduleOf(source) }), { code: 'HTTP_APP', message }, source)
+  assert.equal((globalThis as { closed?: boolean }).closed, true)
 })
 
 onCores("the globals stay Node's where a listener is served", async (start) => {

@@ -7,7 +7,7 @@
 import { exchangeOf } from '../fetch/request.ts'
 import type { Exchange } from '../message/core-interface.ts'
 import { wrong } from '../message/limits.ts'
-import { type NodeApp, has, isKoa } from './node-app.ts'
+import { type NodeApp, has, isKoa, isNest } from './node-app.ts'
 import type { Listener } from './node-exchange.ts'
 
 type Run = (exchange: Exchange) => Response | Promise<Response>
@@ -39,8 +39,6 @@ const handlers = new WeakSet<object>()
  */
 export function nodeHandler(app: NodeApp): (request: Request) => Response | Promise<Response> {
   const listener = listenerOf(app)
-  if (listener === undefined)
-    throw wrong('nodeHandler(): app', 'a function (req, res), or an app of koa or fastify', app)
   let run: Run | undefined
   const loading = loaded(listener).then((made) => (run = made))
   loading.catch(() => {}) // each request rejects with it
@@ -64,12 +62,20 @@ export function isNodeHandler(value: unknown): boolean {
   return typeof value === 'function' && handlers.has(value)
 }
 
-/** The function `(req, res)` of an app; a promise of it where the app begins first. */
-function listenerOf(app: unknown): Listener | Promise<Listener> | undefined {
+/**
+ * The function `(req, res)` of an app; a promise of it where the app begins first.
+ * @throws {HttpError} `HTTP_ARGUMENT` for a value that is not such an app.
+ */
+export function listenerOf(app: unknown): Listener | Promise<Listener> {
   if (typeof app === 'function') return app as Listener
-  if (app === null || typeof app !== 'object') return undefined
-  if (isKoa(app)) return app.callback()
-  if (!has(app, 'ready') || !has(app, 'routing')) return undefined
-  const { ready, routing } = app as unknown as { ready(): PromiseLike<unknown>; routing: Listener }
-  return Promise.resolve(ready.call(app)).then(() => routing.bind(app))
+  if (typeof app === 'object' && app !== null) {
+    if (isKoa(app)) return app.callback()
+    if (isNest(app))
+      return Promise.resolve(app.init()).then(() => listenerOf(app.getHttpAdapter().getInstance()))
+    if (has(app, 'ready') && has(app, 'routing')) {
+      const { ready, routing } = app as unknown as { ready(): PromiseLike<unknown>; routing: Listener }
+      return Promise.resolve(ready.call(app)).then(() => routing.bind(app))
+    }
+  }
+  throw wrong('nodeHandler(): app', 'a function (req, res), or an app of koa, fastify or Nest', app)
 }
