@@ -1,8 +1,8 @@
 /**
  * Serves an app with two workers by `corespun serve` while a check asks it, and ends it by SIGTERM.
  *
- * For the apps in the folders nest, next and nitro, which need packages of their own. Each sends the number of
- * its thread as header `x-worker`. Every request has a connection of its own, so both workers respond.
+ * For the apps in the folders nest, next and nitro, which need packages of their own. Each sends the number
+ * of its thread as header `x-worker`. Every request has a connection of its own, so both workers respond.
  */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
