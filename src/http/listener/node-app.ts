@@ -15,15 +15,15 @@ export type NodeApp =
   | { callback(): (req: never, res: never) => unknown }
   /** An app of fastify. */
   | { ready(): PromiseLike<unknown>; routing(req: never, res: never): unknown }
-  /** An app of Nest. */
-  | Nest
+  /** An app of Nest; its adapter has the app of express or fastify to which it adds its routes. */
+  | {
+      init(): PromiseLike<unknown>
+      getHttpAdapter(): { getInstance(): unknown; close(): unknown }
+      close(): PromiseLike<unknown>
+    }
 
-/** An app of Nest; its adapter has the app of express or fastify to which it adds its routes. */
-export interface Nest {
-  init(): PromiseLike<unknown>
-  getHttpAdapter(): { getInstance(): unknown; close(): unknown }
-  close(): PromiseLike<unknown>
-}
+/** An app of Nest. */
+export type Nest = Extract<NodeApp, { getHttpAdapter(): unknown }>
 
 /** Parameters of a function whose second one is a response of node:http by its name. */
 const NODE_PARAMETERS = /^[^(]*\(\s*(?:[\w$]+|\{[^{}]*\})\s*,\s*_?res(?:p|ponse)?\s*[,)]/
