@@ -46,14 +46,10 @@ export function seedRange(
   return one === undefined ? { first: 1, last: Number(most) } : { first: Number(one), last: Number(one) }
 }
 
-/**
- * The list of a {@link seedRange}, for suites.
- * @param partOf Which of them this run does; not asked for one that is named.
- */
-export function seeds(count: number, partOf = (all: number[]): number[] => all): number[] {
+/** The list of a {@link seedRange}, for suites. */
+export function seeds(count: number): number[] {
   const { first, last } = seedRange(count)
-  const all = Array.from({ length: last - first + 1 }, (_, index) => first + index)
-  return process.env['CORESPUN_SEED'] === undefined ? partOf(all) : all
+  return Array.from({ length: last - first + 1 }, (_, index) => first + index)
 }
 
 /** Numbers from 0 to 1 that follow from a seed (mulberry32). */

@@ -7,10 +7,9 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { rowsOfPart } from '../base/part.test.support.ts'
 import { Schedule, addFinalizer, all, race } from '../fiber/index.ts'
-import { seeds } from '../base/index.ts'
-import { hasCode, simulated } from '../fleet/internal.ts'
+import { scripted, seeded } from '../test/played.test.support.ts'
+import { type Engine, hasCode, simulated } from '../fleet/internal.ts'
 import {
   type Durable,
   RunError,
@@ -46,8 +45,8 @@ class World extends Simulation {
   isQuiet = false
   deaths = 0
 
-  constructor(seed: number) {
-    super(seed, BAD)
+  constructor(seed: number, clock: Engine['clock']) {
+    super(seed, BAD, clock)
     this.broker.keyValue(journalName('order'), 0).watch(({ key, bytes }) => {
       const [id] = key.split('.')
       for (const entry of bytes === undefined ? [] : readRecord(bytes).entries) {
@@ -172,13 +171,13 @@ class World extends Simulation {
 
 test('no recorded step is run again, and each run has one result, whatever dies', async () => {
   let deaths = 0
-  // In 702 a process takes up by a new item what another one still has.
-  for (const seed of [...seeds(104, rowsOfPart), 702]) {
-    const world = new World(seed)
-    await world.run(world.play()).catch((cause: unknown) => {
-      throw new Error(`CORESPUN_SEED=${seed}: ${String(cause)}`, { cause })
-    })
+  const play = async (seed: number, clock: Engine['clock']): Promise<void> => {
+    const world = new World(seed, clock)
+    await world.play()
     deaths += world.deaths
   }
+  await seeded(104, play, { isParted: true })
+  // Here a process takes up by a new item what another one still has.
+  await scripted((clock) => play(702, clock), 702)
   assert.ok(deaths > 0)
 })

@@ -11,7 +11,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { type Exit, type LostFiberError, exitOf, fork, sleep } from '../fiber/index.ts'
 import { turn } from '../base/index.ts'
-import { simulate } from '../fiber/scheduler/simulate.test.support.ts'
+import { simulate } from '../test/played.test.support.ts'
 import { Stream } from './index.ts'
 
 /** What a stream emits, and whether it fails then. */

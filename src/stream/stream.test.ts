@@ -18,7 +18,7 @@ import {
   onError,
   sleep,
 } from '../fiber/index.ts'
-import { simulate } from '../fiber/scheduler/simulate.test.support.ts'
+import { simulate } from '../test/played.test.support.ts'
 import { Stream, StreamError } from './index.ts'
 
 /** Run a body in simulated time: its value, and the ms that passed. */

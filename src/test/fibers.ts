@@ -73,7 +73,7 @@ class SeededScheduler extends Scheduler {
     this.#end()
     const { firstMs } = this.timers
     if (firstMs === undefined) return
-    this.#end = this.#play.after(firstMs - this.#play.nowMs(), () => this.wakeSleepers())
+    this.#end = this.#play.at(firstMs, () => this.wakeSleepers())
   }
 }
 

@@ -22,7 +22,7 @@ export function callerIn(error: Error): [file: string, line: string] {
     const [, file, line] = POSITION.exec(text) ?? []
     if (file === undefined || text.includes('/node_modules/')) continue
     const isOurs = (file.startsWith('file:') ? file : `file://${file}`).startsWith(HERE)
-    if (!isOurs || file.includes('.test.')) return [file.replace(/^file:\/\//, ''), line]
+    if (!isOurs || /\.test\.\w+$/.test(file)) return [file.replace(/^file:\/\//, ''), line]
   }
   return ['', '']
 }

@@ -158,6 +158,10 @@ export class Play {
   readonly atEnd: (() => void)[] = []
   /** That of its servers. */
   fetch: typeof fetch = () => Promise.reject(new CheckError('CHECK_OUTSIDE', { call: 'fetch()' }))
+  /** A WebSocket to one of its servers. */
+  socket: (url: string | URL, protocols?: string | readonly string[]) => object = () => {
+    throw new CheckError('CHECK_OUTSIDE', { call: 'new WebSocket()' })
+  }
   /** Of failed tasks that nobody has joined. */
   readonly lost = new Map<Actor, unknown>()
   /** Rejections and failures of fibers that nobody handles: outside of a run they end the process. */
@@ -206,6 +210,11 @@ export class Play {
     return EPOCH_MS + this.#nowMs + this.#steppedMs
   }
 
+  /** Whether nobody can go on until time passes. */
+  get isIdle(): boolean {
+    return this.#ready.length === 0
+  }
+
   /** What is open until what is returned is called. */
   opened(actor: Actor, what: string): () => void {
     const left = { actor, what, where: this.where() }
@@ -242,11 +251,15 @@ export class Play {
 
   /** Call `run` when so much time has passed. */
   after(ms: number, run: () => void): () => void {
-    const isOver = ms === FOREVER_MS || !(ms < Infinity)
-    const timer: Timer = { atMs: this.#nowMs + Math.max(0, ms), run, isOver }
+    return ms === FOREVER_MS ? () => {} : this.at(this.#nowMs + Math.max(0, ms), run)
+  }
+
+  /** Call `run` at a time, which a difference to now may miss by its last bit. */
+  at(atMs: number, run: () => void): () => void {
+    const timer: Timer = { atMs: Math.max(this.#nowMs, atMs), run, isOver: false }
     let at = this.#timers.length
     while (at > 0 && this.#timers[at - 1].atMs > timer.atMs) at--
-    if (!timer.isOver) this.#timers.splice(at, 0, timer)
+    if (timer.atMs < Infinity) this.#timers.splice(at, 0, timer)
     return () => {
       timer.isOver = true
     }

@@ -28,7 +28,7 @@ import {
   sleep,
   timeout,
 } from '../index.ts'
-import { simulate } from '../scheduler/simulate.test.support.ts'
+import { simulate } from '../../test/played.test.support.ts'
 
 function* after<A>(ms: number, value: A): Operation<A> {
   yield* sleep(ms)

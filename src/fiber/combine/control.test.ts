@@ -29,7 +29,7 @@ import {
   yieldNow,
   zip,
 } from '../index.ts'
-import { simulate } from '../scheduler/simulate.test.support.ts'
+import { simulate } from '../../test/played.test.support.ts'
 
 test('ensuring runs its finalizer with the exit of its body, whatever that is', async () => {
   const seen: unknown[] = []

@@ -26,7 +26,7 @@ import {
   yieldNow,
 } from '../index.ts'
 import { flatExits, thrownBy } from '../core/exit.ts'
-import { simulate } from '../scheduler/simulate.test.support.ts'
+import { simulate } from '../../test/played.test.support.ts'
 
 const SPOTS = ['finally', 'finalizer', 'both', 'child', 'late', 'nowhere'] as const
 const COMBINATORS = ['race', 'any', 'all', 'allSettled', 'forEach'] as const

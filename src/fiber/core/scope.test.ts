@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict'
 import { afterEach, test } from 'node:test'
 import fc from 'fast-check'
-import { simulate } from '../scheduler/simulate.test.support.ts'
+import { simulate } from '../../test/played.test.support.ts'
 import {
   Exit,
   FiberLocal,

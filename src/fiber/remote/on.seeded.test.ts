@@ -10,7 +10,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { WorkerZone } from '../../zone/internal.ts'
 import { turn } from '../scheduler/scheduler.ts'
-import { findRun, simulate } from '../scheduler/simulate.test.support.ts'
+import { findRun, simulate } from '../../test/played.test.support.ts'
 import { type Operation, all, allSettled, fork, forEach, on, race, sleep, timeout } from '../index.ts'
 
 const TASK_MS_MAX = 20

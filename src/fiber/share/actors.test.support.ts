@@ -10,7 +10,7 @@ import { type Exit, type Fiber, fork, sleep } from '../index.ts'
 import type { Operation } from '../core/op.ts'
 import { within } from '../core/promises.ts'
 import { turn } from '../scheduler/scheduler.ts'
-import { simulate } from '../scheduler/simulate.test.support.ts'
+import { simulate } from '../../test/played.test.support.ts'
 
 /** One of a script: what it does, from when, and when it is interrupted if it has not ended. */
 export interface Actor<Does> {

@@ -9,7 +9,7 @@ import fc from 'fast-check'
 import { until } from '../../base/wait.test.support.ts'
 import { type Fiber, Cache, Pool, dump, exitOf, fail, fork, never, sleep, timeout } from '../index.ts'
 import { crowds, play } from './actors.test.support.ts'
-import { simulate } from '../scheduler/simulate.test.support.ts'
+import { simulate } from '../../test/played.test.support.ts'
 
 test('one lookup for all who ask meanwhile; the last who leaves ends it', async () => {
   await fc.assert(

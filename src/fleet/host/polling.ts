@@ -6,6 +6,8 @@
  * with I/O and timers as ever, instead of one that sleeps. Where calls are longer than that, one in
  * {@link PROBE} calls finds out whether they still are, so polling costs next to nothing there.
  */
+import { effects } from '../../base/index.ts'
+
 const POLL_MS = 0.25
 /** After this number of calls in a row that were longer, the loop sleeps. */
 const LONGER_MAX = 4
@@ -29,6 +31,8 @@ export class Polling {
   begun(): number {
     const nowMs = performance.now()
     this.#count++
+    // In a seeded run each turn would be a step, and no time would pass.
+    if (effects.seeded?.() !== undefined) return nowMs
     if (this.#longer >= LONGER_MAX && this.#count % PROBE !== 0) return nowMs
     this.#untilMs = nowMs + POLL_MS
     this.#begunMs = nowMs

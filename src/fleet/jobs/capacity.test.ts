@@ -7,9 +7,8 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { rowsOfPart } from '../../base/part.test.support.ts'
 import { decode, encode } from '../../transport/index.ts'
-import { seeds } from '../../base/index.ts'
+import { seeded } from '../../test/played.test.support.ts'
 import { Simulation } from '../engine/memory/simulation.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { JobOutcome, JobTask } from './attempt.ts'
@@ -186,11 +185,7 @@ async function play(world: World): Promise<void> {
   await world.close()
 }
 
-test('what waits for the zone has not begun, whatever takes its slot and whoever dies', async () => {
-  for (const seed of seeds(60, rowsOfPart)) {
-    const world = new World(seed, { loss: 0, repeat: 0, delayMs: 40 })
-    await world.run(play(world)).catch((cause: unknown) => {
-      throw new Error(`CORESPUN_SEED=${seed}: ${String(cause)}`, { cause })
-    })
-  }
-})
+test('what waits for the zone has not begun, whatever takes its slot and whoever dies', () =>
+  seeded(60, (seed, clock) => play(new World(seed, { loss: 0, repeat: 0, delayMs: 40 }, clock)), {
+    isParted: true,
+  }))

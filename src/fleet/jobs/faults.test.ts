@@ -7,10 +7,10 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { rowsOfPart } from '../../base/part.test.support.ts'
 import { decode, encode } from '../../transport/index.ts'
 import { FleetError, hasCode } from '../errors.ts'
-import { seeds } from '../../base/index.ts'
+import { scripted, seeded } from '../../test/played.test.support.ts'
+import type { Clock } from '../engine/engine.ts'
 import { type Faults, Simulation } from '../engine/memory/simulation.ts'
 import type { MemoryEngine } from '../engine/memory/memory.ts'
 import type { JobOutcome, JobTask } from './attempt.ts'
@@ -27,14 +27,11 @@ import {
   readRecord,
   recordsName,
 } from './record.ts'
+import { BAD, Hosts, LEASE_MS, PLAIN, ZONE } from './hosts.test.support.ts'
 import { JobTaker } from './taker.ts'
 import { certainly } from '../certainly.ts'
 
-const SEEDS = seeds(240, rowsOfPart)
-const BAD = { loss: 0.1, repeat: 0.1, delayMs: 40 }
-const QUIET = { loss: 0, repeat: 0, delayMs: 0 }
-const LEASE_MS = 600
-const ZONE = 'z'
+const SEEDS = 240
 /** An item has less, with a reference; and what is padded has more. */
 const SHORT_BYTES = 640
 const PADDING = ' '.repeat(1000)
@@ -43,19 +40,16 @@ const RETRY = { attemptsMax: 3, backoffMs: 50, hostsLostMax: 40 }
 type Play = readonly [dies: number, fails: number, submission?: number, padding?: string]
 
 /** Hosts that come and go, callers, and a record of all writes. */
-class World extends Simulation {
+class World extends Hosts {
   readonly runs: string[] = []
   readonly failed: string[] = []
   readonly miscounted: string[] = []
   readonly writes: { readonly key: string; readonly record: JobRecord | undefined }[] = []
-  readonly #takers = new Map<string, JobTaker>()
-  readonly #dead = new Set<string>()
   /** Whether messages are so short that all arguments and values are large. */
   isShort = false
-  isQuiet = false
 
-  constructor(seed: number, faults: Faults) {
-    super(seed, faults)
+  constructor(seed: number, faults: Faults, clock: Clock) {
+    super(seed, faults, clock)
     // Of the server itself, so nothing of it is lost.
     this.broker.keyValue(recordsName(ZONE), 0).watch(({ key, bytes }) => {
       const record = readRecord(bytes)
@@ -71,28 +65,17 @@ class World extends Simulation {
     return this.isShort ? Object.assign(engine, { messageBytesMax: RECORD_BYTES + SHORT_BYTES }) : engine
   }
 
-  async host(name: string): Promise<void> {
-    const engine = this.connect(name)
-    const die = (): void => {
-      if (this.isQuiet || this.#dead.has(name)) return
-      this.#takers.delete(name)
-      this.#dead.add(name)
-      void engine.close()
-      void this.host(`${name}'`)
-    }
+  override async host(name: string): Promise<void> {
+    const isFaulty = this.faults.loss > 0
     // Not only while a function runs.
-    if (this.faults.loss > 0 && this.random() < 0.2) this.clock.after(this.random() * 2000, die)
-    const run = (task: JobTask): Promise<JobOutcome> => this.#play(task, die)
-    const options = { engine, zone: ZONE, id: name, jobsMax: 2, leaseMs: LEASE_MS, isFree: () => true, run }
-    try {
-      const taker = await JobTaker.open(options)
-      if (this.#dead.has(name)) return
-      this.#takers.set(name, taker)
-      if (this.faults.loss > 0) this.#cut(name)
-    } catch (error) {
-      // It may have a job, and die of it, before it receives that it takes any.
-      assert.ok(error instanceof FleetError && error.code === 'FLEET_CLOSED', String(error))
-    }
+    if (isFaulty && this.random() < 0.2) this.clock.after(this.random() * 2000, () => this.#dies(name))
+    await super.host(name, 2)
+    if (isFaulty) this.#cut(name)
+  }
+
+  /** Another one comes then. */
+  #dies(name: string): void {
+    if (!this.isQuiet && this.die(name)) void this.host(`${name}'`)
   }
 
   /** A machine that is cut off for some time, now and then. */
@@ -117,15 +100,12 @@ class World extends Simulation {
     })
   }
 
-  async #play({ key, args, signal, progress }: JobTask, die: () => void): Promise<JobOutcome> {
+  async play({ key, args, signal, progress }: JobTask, host: string): Promise<JobOutcome> {
     this.runs.push(key)
     const [dies, fails, submission = 1] = decode(args) as Play
     if (this.random() < 0.5) progress(encode(this.runs.length))
-    await new Promise<void>((resolve) => {
-      this.clock.after(this.random() * (this.random() < 0.2 ? 3 * LEASE_MS : 100), resolve)
-      signal.addEventListener('abort', () => resolve())
-    })
-    if (this.random() < dies) die()
+    await this.spend(this.random() * (this.random() < 0.2 ? 3 * LEASE_MS : 100), signal)
+    if (this.random() < dies) this.#dies(host)
     if (signal.aborted) return [true, encode(signal.reason)]
     if (this.random() >= fails)
       return [false, encode(`${key} ${submission}: run ${this.runs.length}${this.isShort ? PADDING : ''}`)]
@@ -147,31 +127,19 @@ class World extends Simulation {
     }
     return ends
   }
-
-  async close(): Promise<void> {
-    this.isQuiet = true
-    this.cut.clear()
-    await Promise.all([...this.#takers.values()].map((taker) => taker.close(0, new Error('closes'))))
-  }
 }
 
-async function seeded(faults: Faults, work: (world: World) => Promise<void>, all = SEEDS): Promise<void> {
-  for (const seed of all) {
-    const world = new World(seed, faults)
-    await world.run(work(world)).catch((cause: unknown) => {
-      throw new Error(`CORESPUN_SEED=${seed}: ${String(cause)}`, { cause })
-    })
-  }
-}
+const played = (faults: Faults, work: (world: World) => Promise<void>, seeds = SEEDS): Promise<void> =>
+  seeded(seeds, (seed, clock) => work(new World(seed, faults, clock)), { isParted: true })
 
 interface Module {
   work(...play: Play): string
 }
 
 test('no job is lost and each has one end, whatever dies, is cut off or lost', () =>
-  seeded(BAD, async (world) => {
+  played(BAD, async (world) => {
     await Promise.all([world.host('one'), world.host('two')])
-    const caller = world.connect('caller')
+    const { caller } = world
     const jobs = new Jobs<Module>(caller, ZONE)
     world.aloneNowAndThen('caller')
     world.aloneNowAndThen('other caller')
@@ -193,7 +161,7 @@ test('no job is lost and each has one end, whatever dies, is cut off or lost', (
     assert.equal(await certainly(caller, () => jobs.submit('sure', 'work', [0, 1], options)), false)
     await world.close()
     const ends = world.ends()
-    world.faults = QUIET
+    world.faults = PLAIN
     const dead = (await certainly(caller, () => jobs.dead())).map(({ key }) => key)
     for (const [index, key] of keys.entries()) {
       const end = ends.get(key)!
@@ -207,22 +175,22 @@ test('no job is lost and each has one end, whatever dies, is cut off or lost', (
   }))
 
 test('of jobs that replace each other the last one is what its key returns, whatever is lost', () =>
-  seeded(BAD, async (world) => {
+  played(BAD, async (world) => {
     await Promise.all([world.host('one'), world.host('two')])
-    const caller = world.connect('caller')
+    const { caller } = world
     const jobs = new Jobs<Module>(caller, ZONE)
     for (let submission = 1; submission <= 4; submission++) {
       const delayMs = world.random() < 0.5 ? 0 : 200
       const options = { retry: RETRY, replace: true, delayMs }
       await certainly(caller, () => jobs.submit('k', 'work', [0.2, 0.1, submission], options))
-      await new Promise<void>((resolve) => void world.clock.after(world.random() * 400, resolve))
+      await world.pass(world.random() * 400)
     }
     assert.match(await outcome(jobs, 'k'), /^k 4: run|^dead$/)
     await world.close()
   }))
 
 test('no large arguments and no large result are lost, and none is left, whatever is lost', () =>
-  seeded(
+  played(
     BAD,
     async (world) => {
       world.isShort = true
@@ -242,12 +210,12 @@ test('no large arguments and no large result are lost, and none is left, whateve
       await world.close()
       await cleared(world, keys)
     },
-    SEEDS.filter((seed) => seed % 3 === 0 || SEEDS.length === 1),
+    SEEDS / 3,
   ))
 
 /** What is left when all is forgotten, and what crashes have left is not young any more. */
 async function cleared(world: World, keys: readonly string[]): Promise<void> {
-  world.faults = QUIET
+  world.faults = PLAIN
   const engine = world.connect('cleaner')
   const jobs = new Jobs<Module>(engine, ZONE)
   for (const key of keys) while (!(await jobs.forget(key))) await certainly(engine, () => jobs.cancel(key))
@@ -279,7 +247,7 @@ async function reused(world: World, jobs: Jobs<Module>): Promise<string> {
 }
 
 test('on a network that only delays, each job runs once, however much longer than its lease it is', () =>
-  seeded({ loss: 0, repeat: 0, delayMs: 20 }, async (world) => {
+  played({ loss: 0, repeat: 0, delayMs: 20 }, async (world) => {
     await Promise.all([world.host('one'), world.host('two'), world.host('three')])
     const jobs = new Jobs<Module>(world.connect('caller'), ZONE)
     const keys = ['a', 'b', 'c', 'd', 'e']
@@ -289,15 +257,15 @@ test('on a network that only delays, each job runs once, however much longer tha
     await world.close()
   }))
 
-test('a job of an hour with a lease of five seconds runs once', async () => {
-  const world = new Simulation(1, { loss: 0, repeat: 0, delayMs: 20 })
-  let runs = 0
-  const run = async (): Promise<JobOutcome> => {
-    runs++
-    await new Promise<void>((resolve) => void world.clock.after(3_600_000, resolve))
-    return [false, encode('done')]
-  }
-  const work = async (): Promise<void> => {
+test('a job of an hour with a lease of five seconds runs once', () =>
+  scripted(async (clock) => {
+    const world = new Simulation(1, { loss: 0, repeat: 0, delayMs: 20 }, clock)
+    let runs = 0
+    const run = async (): Promise<JobOutcome> => {
+      runs++
+      await new Promise<void>((resolve) => void clock.after(3_600_000, resolve))
+      return [false, encode('done')]
+    }
     const options = { zone: ZONE, jobsMax: 2, leaseMs: 5000, isFree: () => true, run }
     const open = (id: string): Promise<JobTaker> =>
       JobTaker.open({ ...options, engine: world.connect(id), id })
@@ -305,12 +273,10 @@ test('a job of an hour with a lease of five seconds runs once', async () => {
     const jobs = new Jobs<{ work(): string }>(world.connect('caller'), ZONE)
     await jobs.submit('hour', 'work', [])
     assert.equal(await jobs.result('hour'), 'done')
-    assert.ok(world.clock.nowMs() >= 3_600_000)
+    assert.ok(clock.nowMs() >= 3_600_000)
     await Promise.all(takers.map((taker) => taker.close(0, new Error('closes'))))
-  }
-  await world.run(work())
-  assert.equal(runs, 1)
-})
+    assert.equal(runs, 1)
+  }))
 
 /** What callers see of the end of a job: its value, or how it ended. */
 async function outcome(jobs: Jobs<Module>, key: string): Promise<string> {

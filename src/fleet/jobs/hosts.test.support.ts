@@ -1,7 +1,7 @@
 /**
  * Hosts of jobs in a simulated network, whose functions are played: they come, leave, are cut off and die.
  *
- * For tests of what several hosts share. faults.test.ts has its own, whose functions kill their hosts.
+ * A suite has a class of its own, with what it plays and what it sees of it.
  */
 import assert from 'node:assert/strict'
 import type { Engine } from '../engine/engine.ts'
@@ -17,43 +17,48 @@ export const ZONE = 'z'
 
 export abstract class Hosts extends Simulation {
   readonly caller: Engine = this.connect('caller')
+  readonly #engines = new Map<string, Engine>()
   readonly #takers = new Map<string, JobTaker>()
-  #isQuiet = false
+  /** Nothing happens to hosts any more. */
+  isQuiet = false
 
   /** A function runs on a host. */
   abstract play(task: JobTask, host: string): Promise<JobOutcome>
 
-  async host(name: string, jobsMax: number): Promise<Engine> {
+  async host(name: string, jobsMax: number): Promise<void> {
     const engine = this.connect(name)
+    this.#engines.set(name, engine)
     const run = (task: JobTask): Promise<JobOutcome> => this.play(task, name)
     const options = { engine, zone: ZONE, id: name, jobsMax, leaseMs: LEASE_MS, isFree: () => true, run }
     try {
-      this.#takers.set(name, await JobTaker.open(options))
+      const taker = await JobTaker.open(options)
+      if (this.#engines.has(name)) this.#takers.set(name, taker)
     } catch (error) {
+      // It may have a job, and die of it, before it receives that it takes any.
       assert.ok(error instanceof FleetError && error.code === 'FLEET_CLOSED', String(error))
     }
-    return engine
   }
 
-  /** The machine ends, and all that runs on it. */
-  die(name: string, engine: Engine): void {
+  /** The machine ends, and all that runs on it. False if it had ended. */
+  die(name: string): boolean {
+    void this.#engines.get(name)?.close()
     this.#takers.delete(name)
-    void engine.close()
+    return this.#engines.delete(name)
   }
 
   /** The host closes when its jobs have ended, and its connection after it. */
-  async leave(name: string, engine: Engine): Promise<void> {
+  async leave(name: string): Promise<void> {
     await this.#takers.get(name)!.close(60_000, new Error('closes'))
-    this.die(name, engine)
+    this.die(name)
   }
 
   /** A host that is cut off now and then, or dies and is replaced. @param deaths How likely it dies. */
   async faulty(name: string, jobsMax: number, deaths: number): Promise<void> {
-    const engine = await this.host(name, jobsMax)
+    await this.host(name, jobsMax)
     this.clock.after(this.random() * 4000, () => {
-      if (this.#isQuiet) return
+      if (this.isQuiet) return
       if (this.random() < deaths) {
-        this.die(name, engine)
+        this.die(name)
         void this.faulty(`${name}'`, jobsMax, deaths)
         return
       }
@@ -76,7 +81,7 @@ export abstract class Hosts extends Simulation {
   }
 
   async close(): Promise<void> {
-    this.#isQuiet = true
+    this.isQuiet = true
     this.cut.clear()
     await Promise.all([...this.#takers.values()].map((taker) => taker.close(0, new Error('closes'))))
   }

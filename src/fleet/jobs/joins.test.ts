@@ -6,17 +6,13 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { rowsOfPart } from '../../base/part.test.support.ts'
 import { decode, encode } from '../../transport/index.ts'
 import { certainly } from '../certainly.ts'
-import type { Engine } from '../engine/engine.ts'
-import { seeds } from '../../base/index.ts'
+import { scripted, seeded } from '../../test/played.test.support.ts'
 import type { JobOutcome, JobTask } from './attempt.ts'
 import { BAD, Hosts, PLAIN, ZONE } from './hosts.test.support.ts'
 import { Jobs } from './jobs.ts'
 import { Joins, type JoinsHost } from './joins.ts'
-
-const SEEDS = seeds(120, rowsOfPart)
 
 interface Module {
   work(ms: number): string
@@ -33,7 +29,7 @@ class World extends Hosts {
     super.carry(client, arrive)
   }
 
-  override host(name: string, jobsMax = 2): Promise<Engine> {
+  override host(name: string, jobsMax = 2): Promise<void> {
     return super.host(name, jobsMax)
   }
 
@@ -46,9 +42,9 @@ class World extends Hosts {
   }
 }
 
-test('a job begins at once when the last one has ended that it waits for, and asks little', async () => {
-  const world = new World(1, PLAIN)
-  const work = async (): Promise<void> => {
+test('a job begins at once when the last one has ended that it waits for, and asks little', () =>
+  scripted(async (clock) => {
+    const world = new World(1, PLAIN, clock)
     const { jobs, begun } = world
     await world.host('one')
     await world.host('two')
@@ -67,26 +63,22 @@ test('a job begins at once when the last one has ended that it waits for, and as
     assert.deepEqual(begun.at(-1)!.ended, ['a:a', 'b:b', 'c:c'])
     assert.equal(begun.length, 4)
     await world.close()
-  }
-  await world.run(work())
-})
+  }))
 
-test('a host that is lost is replaced by the next one to which the job comes', async () => {
-  const world = new World(1, PLAIN)
-  const work = async (): Promise<void> => {
+test('a host that is lost is replaced by the next one to which the job comes', () =>
+  scripted(async (clock) => {
+    const world = new World(1, PLAIN, clock)
     const { jobs, begun } = world
-    const one = await world.host('one')
+    await world.host('one')
     await jobs.submit('first', 'work', [0], { delayMs: 5000 })
     await jobs.submit('all', 'work', [10], { after: ['first'] })
     await world.pass(100)
-    world.die('one', one)
+    world.die('one')
     await world.host('two')
     assert.equal(await jobs.result('all'), 'all')
     assert.equal(begun[1].atMs - begun[0].atMs, 0)
     await world.close()
-  }
-  await world.run(work())
-})
+  }))
 
 test('what cannot be read any more leaves no listener behind', async () => {
   let [finds, listeners] = [0, 0]
@@ -112,14 +104,8 @@ test('what cannot be read any more leaves no listener behind', async () => {
   assert.equal(listeners, 0)
 })
 
-test('by seeds: none is lost, and none begins before the others have ended', async () => {
-  for (const seed of SEEDS) {
-    const world = new World(seed, BAD)
-    await world.run(traffic(world)).catch((cause: unknown) => {
-      throw new Error(`CORESPUN_SEED=${seed}: ${String(cause)}`, { cause })
-    })
-  }
-})
+test('by seeds: none is lost, and none begins before the others have ended', () =>
+  seeded(120, (seed, clock) => traffic(new World(seed, BAD, clock)), { isParted: true }))
 
 async function traffic(world: World): Promise<void> {
   const { caller, jobs } = world

@@ -6,18 +6,15 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { rowsOfPart } from '../../base/part.test.support.ts'
 import { decode, encode } from '../../transport/index.ts'
 import { certainly } from '../certainly.ts'
-import type { Engine } from '../engine/engine.ts'
-import { seeds } from '../../base/index.ts'
+import { scripted, seeded } from '../../test/played.test.support.ts'
+import type { Clock } from '../engine/engine.ts'
 import type { Faults } from '../engine/memory/simulation.ts'
 import type { JobOutcome, JobTask } from './attempt.ts'
 import { BAD, Hosts, LEASE_MS, PLAIN, ZONE } from './hosts.test.support.ts'
 import { Jobs } from './jobs.ts'
 import { limitsName } from './record.ts'
-
-const SEEDS = seeds(120, rowsOfPart)
 
 interface Module {
   work(tenant: string, ms: number): string
@@ -40,19 +37,19 @@ class World extends Hosts {
   readonly jobs = new Jobs<Module>(this.caller, ZONE)
   readonly most: ReadonlyMap<string, number>
 
-  constructor(seed: number, faults: Faults, most: Readonly<Record<string, number>>) {
-    super(seed, faults)
+  constructor(seed: number, faults: Faults, most: Readonly<Record<string, number>>, clock: Clock) {
+    super(seed, faults, clock)
     this.most = new Map(Object.entries(most))
   }
 
-  override host(name: string, jobsMax = 3): Promise<Engine> {
+  override host(name: string, jobsMax = 3): Promise<void> {
     return super.host(name, jobsMax)
   }
 
-  override die(name: string, engine: Engine): void {
+  override die(name: string): boolean {
     this.#dead.add(name)
     for (const run of this.running) if (run.host === name) this.running.delete(run)
-    super.die(name, engine)
+    return super.die(name)
   }
 
   async play({ key, args, signal }: JobTask, host: string): Promise<JobOutcome> {
@@ -81,10 +78,7 @@ function played(
   most: Readonly<Record<string, number>>,
   work: (world: World) => Promise<void>,
 ) {
-  test(title, async () => {
-    const world = new World(1, PLAIN, most)
-    await world.run(work(world))
-  })
+  test(title, () => scripted((clock) => work(new World(1, PLAIN, most, clock))))
 }
 
 played(
@@ -178,12 +172,12 @@ played('a turn that nobody can read is passed over', { a: 1 }, async (world) => 
   await world.close()
 })
 
-test('a host that closes wakes the next job before it leaves', async () => {
-  const world = new World(1, { ...PLAIN, delayMs: 40 }, { a: 1 })
-  const work = async (): Promise<void> => {
-    const { jobs, clock } = world
+test('a host that closes wakes the next job before it leaves', () =>
+  scripted(async (clock) => {
+    const world = new World(1, { ...PLAIN, delayMs: 40 }, { a: 1 }, clock)
+    const { jobs } = world
     const limit = { per: 'a', concurrency: 1 }
-    const one = await world.host('one')
+    await world.host('one')
     await jobs.submit('first', 'work', ['a', 1000], { limit })
     await world.pass(500)
     await jobs.submit('second', 'work', ['a', 10], { limit })
@@ -191,22 +185,14 @@ test('a host that closes wakes the next job before it leaves', async () => {
     await world.host('two')
     await jobs.result('first')
     const endMs = clock.nowMs()
-    await world.leave('one', one)
+    await world.leave('one')
     await jobs.result('second')
     assert.ok(world.all[1].beginMs - endMs < LEASE_MS, `${world.all[1].beginMs - endMs}`)
     await world.close()
-  }
-  await world.run(work())
-})
+  }))
 
-test('by seeds: no limit is exceeded and no job is lost, whatever dies, is cut off or lost', async () => {
-  for (const seed of SEEDS) {
-    const world = new World(seed, BAD, { a: 1, b: 2 })
-    await world.run(traffic(world)).catch((cause: unknown) => {
-      throw new Error(`CORESPUN_SEED=${seed}: ${String(cause)}`, { cause })
-    })
-  }
-})
+test('by seeds: no limit is exceeded and no job is lost, whatever dies, is cut off or lost', () =>
+  seeded(120, (seed, clock) => traffic(new World(seed, BAD, { a: 1, b: 2 }, clock)), { isParted: true }))
 
 async function traffic(world: World): Promise<void> {
   const { caller, jobs } = world

@@ -7,7 +7,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { decode, encode } from '../../transport/index.ts'
 import { Arrivals } from '../engine/conformance.test.support.ts'
-import type { Engine, KeyValue, Lease } from '../engine/engine.ts'
+import { scripted } from '../../test/played.test.support.ts'
+import type { Clock, Engine, KeyValue, Lease } from '../engine/engine.ts'
 import { type Faults, Simulation } from '../engine/memory/simulation.ts'
 import { FleetError } from '../errors.ts'
 import type { JobOutcome, JobTask } from './attempt.ts'
@@ -48,8 +49,8 @@ class World extends Simulation {
   readonly caller: Engine
   readonly jobs: Jobs<Module>
 
-  constructor(faults = PLAIN) {
-    super(1, faults)
+  constructor(clock: Clock, faults = PLAIN) {
+    super(1, faults, clock)
     this.caller = this.connect('caller')
     this.jobs = new Jobs<Module>(this.caller, ZONE)
   }
@@ -84,10 +85,7 @@ class World extends Simulation {
 
 /** One test in one simulated world. */
 function played(title: string, work: (world: World) => Promise<void>, faults?: Faults): void {
-  test(title, async () => {
-    const world = new World(faults)
-    await world.run(work(world))
-  })
+  test(title, () => scripted((clock) => work(new World(clock, faults))))
 }
 
 /** The engine with other stores. */
@@ -617,12 +615,12 @@ played('a host that closes while it resumes takes nothing', async (world) => {
   assert.equal(runs.count, 0)
 })
 
-test('a caller waits for the engine twice to submit, and twice for a result of others', async () => {
-  const TRIP_MS = 10
-  const world = new World()
-  world.carry = (_client, arrive) => void world.clock.after(TRIP_MS / 2, arrive)
-  const { clock, caller } = world
-  const work = async (): Promise<void> => {
+test('a caller waits for the engine twice to submit, and twice for a result of others', () =>
+  scripted(async (clock) => {
+    const TRIP_MS = 10
+    const world = new World(clock)
+    world.carry = (_client, arrive) => void clock.after(TRIP_MS / 2, arrive)
+    const { caller } = world
     const engine = replaced(caller, { messages: undefined })
     const jobs = new Jobs<Module>(engine, ZONE)
     const records = await engine.keyValue(recordsName(ZONE), { ttlMs: 0 })
@@ -638,9 +636,7 @@ test('a caller waits for the engine twice to submit, and twice for a result of o
     assert.equal(await trips(() => jobs.result('k')), 2)
     // What is missing is looked for once more: another submission may have replaced it between the two.
     assert.equal(await trips(() => assert.rejects(jobs.result('none'), { code: 'JOB_UNKNOWN' })), 4)
-  }
-  await world.run(work())
-})
+  }))
 
 played(
   'again that is repeated behind a step that was not confirmed keeps the job',

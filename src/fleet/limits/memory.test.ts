@@ -14,7 +14,7 @@ import { decode, encode } from '../../transport/index.ts'
 import { connect } from '../connect.ts'
 import type { End, Message } from '../engine/engine.ts'
 import { MemoryEngine } from '../engine/memory/memory.ts'
-import { seeds } from '../../base/index.ts'
+import { scripted, seeded } from '../../test/played.test.support.ts'
 import { type Faults, Simulation } from '../engine/memory/simulation.ts'
 import { serverConfig } from '../server-config.ts'
 import { readParts, written } from '../wire.ts'
@@ -24,7 +24,6 @@ import { FarLimits } from './limits.ts'
 
 limitTests('memory', () => connect('memory:limits'))
 
-const SEEDS = seeds(24)
 const BAD = { loss: 0.15, repeat: 0.2, delayMs: 200 }
 const PERFECT = { loss: 0, repeat: 0, delayMs: 0 }
 const MOST = 20
@@ -192,73 +191,64 @@ async function traffic(world: World, all: Machine[], faults: Faults): Promise<vo
   for (const machine of all) machine.die()
 }
 
-test('no server admits more than the limit of what it can have counted, on a bad network', async () => {
-  for (const seed of SEEDS) {
-    const world = new World(seed, PERFECT)
+test('no server admits more than the limit of what it can have counted, on a bad network', () =>
+  seeded(24, async (seed, clock) => {
+    const world = new World(seed, PERFECT, clock)
     const all = [1, 2, 3].map(() => new Machine(world))
-    try {
-      await world.run(traffic(world, all, BAD))
-      checkBound(world)
-    } catch (cause) {
-      throw new Error(`CORESPUN_SEED=${seed}: ${String(cause)}`, { cause })
-    }
-  }
-})
+    await traffic(world, all, BAD)
+    checkBound(world)
+  }))
 
-test('without losses a report arrives within the interval and its way, and the rate is used up', async () => {
-  for (const seed of SEEDS.slice(0, 8)) {
-    const world = new World(seed, PERFECT)
+test('without losses a report arrives within the interval and its way, and the rate is used up', () =>
+  seeded(8, async (seed, clock) => {
+    const world = new World(seed, PERFECT, clock)
     const all = [1, 2, 3].map(() => new Machine(world))
-    await world.run(traffic(world, all, { loss: 0, repeat: 0.3, delayMs: 100 }))
+    await traffic(world, all, { loss: 0, repeat: 0.3, delayMs: 100 })
     checkBound(world)
     for (const client of CLIENTS) {
       const admissions = admissionsOf(world, client)
       for (const { by, index, atMs } of admissions)
         for (const to of all.filter((machine) => machine !== by)) {
           const delayMs = arrivalOf(by, client, index, to)!.atMs - atMs
-          assert.ok(delayMs <= INTERVAL_MS + 200, `seed ${seed}: ${delayMs} ms`)
+          assert.ok(delayMs <= INTERVAL_MS + 200, `${delayMs} ms`)
         }
       const expected = MOST + (RUN_MS * MOST) / SPAN_MS
-      assert.ok(admissions.length >= expected - 3, `seed ${seed}: ${admissions.length} of ${expected}`)
+      assert.ok(admissions.length >= expected - 3, `${admissions.length} of ${expected}`)
       // What three servers admit at first, before any report.
-      assert.ok(admissions.length <= expected + 2 * MOST, `seed ${seed}: ${admissions.length}`)
+      assert.ok(admissions.length <= expected + 2 * MOST, `${admissions.length}`)
     }
     for (const { log } of all) assert.equal(log.missed, 0)
-  }
-})
+  }))
 
 test('what is lost with two messages in a row is counted with the third', async () => {
   for (const [losses, received, missed] of [
     [2, 3, 0],
     [3, 3, 1],
-  ]) {
-    const world = new World(1, PERFECT)
-    const [one, other] = [new Machine(world), new Machine(world)]
-    const client = CLIENTS[0]
-    await world.run(
-      (async () => {
-        await one.exchange.begin()
-        await other.exchange.begin()
+  ])
+    await scripted(async (clock) => {
+      const world = new World(1, PERFECT, clock)
+      const [one, other] = [new Machine(world), new Machine(world)]
+      const client = CLIENTS[0]
+      await one.exchange.begin()
+      await other.exchange.begin()
+      one.take(client)
+      await world.pause(1.5 * INTERVAL_MS)
+      assert.equal(other.log.received, 1)
+      one.losses = losses
+      for (let message = 0; message < losses; message++) {
         one.take(client)
-        await world.pause(1.5 * INTERVAL_MS)
-        assert.equal(other.log.received, 1)
-        one.losses = losses
-        for (let message = 0; message < losses; message++) {
-          one.take(client)
-          await world.pause(INTERVAL_MS)
-        }
         await world.pause(INTERVAL_MS)
-      })(),
-    )
-    assert.deepEqual([other.log.received, other.log.missed], [received, missed])
-    await world.run(world.pause(5 * INTERVAL_MS))
-    const sent = one.batches.length
-    await world.run(world.pause(5 * INTERVAL_MS))
-    assert.equal(one.batches.length, sent, 'a server without requests is silent')
-    assert.ok(sent <= losses + 3)
-    one.die()
-    other.die()
-  }
+      }
+      await world.pause(INTERVAL_MS)
+      assert.deepEqual([other.log.received, other.log.missed], [received, missed])
+      await world.pause(5 * INTERVAL_MS)
+      const sent = one.batches.length
+      await world.pause(5 * INTERVAL_MS)
+      assert.equal(one.batches.length, sent, 'a server without requests is silent')
+      assert.ok(sent <= losses + 3)
+      one.die()
+      other.die()
+    })
 })
 
 /** An engine whose way to the servers this test has in its hand. */
@@ -270,128 +260,116 @@ class Scripted extends MemoryEngine {
   }
 }
 
-test('a server without the others counts by itself, and reports later what still counts', async () => {
-  const world = new World(1, PERFECT)
-  const engine = new Scripted(world.broker, 'one')
-  const limits = new FarLimits(engine, 'lost')
-  const counts = new SharedCounts('lost')
-  const others = new SharedCounts('lost, others')
-  const log = newLog()
-  const exchange = new Exchange(world.connect('other'), 'lost', others, log, INTERVAL_MS)
-  const take = (): boolean => counts.take('3/1000000000 k', 3, 1_000_000_000).allowed
-  const warned = new Promise<Error>((resolve) => void process.once('warning', resolve))
-  await world.run(
-    (async () => {
-      await exchange.begin()
-      await limits.join({ intervalMs: INTERVAL_MS })
-      engine.on(false)
-      engine.on(false)
-      assert.deepEqual([take(), take(), take(), take()], [true, true, true, false])
-      await world.pause(20 * INTERVAL_MS)
-      assert.deepEqual([limits.stats().isLinked, limits.stats().sent, log.received], [false, 0, 0])
-      engine.on(true)
-      await world.pause(2 * INTERVAL_MS)
-      await limits.leave()
-      await limits.leave()
-      await exchange.leave()
-    })(),
-  )
-  assert.match((await warned).message, /limits lost: the servers cannot be reached; this machine counts by/)
-  assert.deepEqual([limits.stats(), log.received], [{ isLinked: true, sent: 3, received: 0, missed: 0 }, 3])
-  assert.equal(others.take('3/1000000000 k', 3, 1_000_000_000).allowed, false)
-})
+test('a server without the others counts by itself, and reports later what still counts', () =>
+  scripted(async (clock) => {
+    const world = new World(1, PERFECT, clock)
+    const engine = new Scripted(world.broker, 'one')
+    const limits = new FarLimits(engine, 'lost')
+    const counts = new SharedCounts('lost')
+    const others = new SharedCounts('lost, others')
+    const log = newLog()
+    const exchange = new Exchange(world.connect('other'), 'lost', others, log, INTERVAL_MS)
+    const take = (): boolean => counts.take('3/1000000000 k', 3, 1_000_000_000).allowed
+    const warned = new Promise<Error>((resolve) => void process.once('warning', resolve))
+    await exchange.begin()
+    await limits.join({ intervalMs: INTERVAL_MS })
+    engine.on(false)
+    engine.on(false)
+    assert.deepEqual([take(), take(), take(), take()], [true, true, true, false])
+    await world.pause(20 * INTERVAL_MS)
+    assert.deepEqual([limits.stats().isLinked, limits.stats().sent, log.received], [false, 0, 0])
+    engine.on(true)
+    await world.pause(2 * INTERVAL_MS)
+    await limits.leave()
+    await limits.leave()
+    await exchange.leave()
+    assert.match((await warned).message, /limits lost: the servers cannot be reached; this machine counts by/)
+    assert.deepEqual([limits.stats(), log.received], [{ isLinked: true, sent: 3, received: 0, missed: 0 }, 3])
+    assert.equal(others.take('3/1000000000 k', 3, 1_000_000_000).allowed, false)
+  }))
 
-test('a server that joins later reports of the time alone only what still counts', async () => {
-  const world = new World(1, PERFECT)
-  const [one, other] = [new Machine(world), new Machine(world)]
-  const client = CLIENTS[0]
-  await world.run(
-    (async () => {
-      await other.exchange.begin()
-      for (let request = 0; request < 5 * MOST; request++) {
-        await world.pause(SPAN_MS / MOST)
-        assert.ok(one.take(client))
-      }
-      await one.exchange.begin()
-      await world.pause(2 * INTERVAL_MS)
-    })(),
-  )
-  assert.deepEqual([other.log.received, other.take(client)], [1, true])
-  one.die()
-  other.die()
-})
+test('a server that joins later reports of the time alone only what still counts', () =>
+  scripted(async (clock) => {
+    const world = new World(1, PERFECT, clock)
+    const [one, other] = [new Machine(world), new Machine(world)]
+    const client = CLIENTS[0]
+    await other.exchange.begin()
+    for (let request = 0; request < 5 * MOST; request++) {
+      await world.pause(SPAN_MS / MOST)
+      assert.ok(one.take(client))
+    }
+    await one.exchange.begin()
+    await world.pause(2 * INTERVAL_MS)
+    assert.deepEqual([other.log.received, other.take(client)], [1, true])
+    one.die()
+    other.die()
+  }))
 
-test('what is not a report changes nothing, and what others report is bounded', async () => {
-  const world = new World(1, PERFECT)
-  const counts = new SharedCounts('hostile')
-  const log = newLog()
-  const exchange = new Exchange(world.connect('one'), 'hostile', counts, log, INTERVAL_MS)
-  const hostile = world.connect('two')
-  const batch = (...entries: unknown[]): Uint8Array => encode(entries)
-  const clients = (round: number): unknown[] =>
-    Array.from({ length: 32_768 }, (_, at) => (at % 2 === 0 ? `9/60000 ${round}.${at}` : 1))
-  await world.run(
-    (async () => {
-      await exchange.begin()
-      const one = batch('9/60000 k', 1)
-      const send = (...parts: unknown[]): void =>
-        hostile.send(limitsSubject('hostile'), written('limits', ...parts))
-      hostile.send(limitsSubject('hostile'), new Uint8Array([255, 3, 1]))
-      hostile.send(limitsSubject('hostile'), written('other', 'x', 0, [one]))
-      for (const parts of [
-        [7, 0, [one]],
-        ['x'.repeat(129), 0, [one]],
-        ['x', -1, [one]],
-        ['x', 1.5, [one]],
-        ['x', 0, one],
-        ['x', 0, []],
-        ['x', 0, [one, one, one, one]],
-        [`${counts.id}.mine`, 0, [one]],
-      ])
-        send(...parts)
-      for (const [number, piece] of [
-        'text',
-        7,
-        new Uint8Array([9, 9]),
-        encode('text'),
-        batch('9/60000 k'),
-        batch('9/60000 k', 'many'),
-        batch('k', 1, {}, 1),
-        encode([...clients(0), 'k', 1]),
-      ].entries())
-        send('x', number, [piece])
-      await hostile.flush()
-      assert.equal(log.received, 0)
-      send('y', Number.MAX_SAFE_INTEGER, [one])
-      send('y', 0, [one])
-      await hostile.flush()
-      assert.equal(log.received, 1)
-      for (let round = 0; round < 8; round++) send('z', round, [encode(clients(round))])
-      await hostile.flush()
-    })(),
-  )
-  assert.equal(log.received, 1 + 8 * 16_384)
-  assert.ok(store.get('corespun.http.rate.counts.hostile').size <= 100_000)
-  exchange.stop()
-})
+test('what is not a report changes nothing, and what others report is bounded', () =>
+  scripted(async (clock) => {
+    const world = new World(1, PERFECT, clock)
+    const counts = new SharedCounts('hostile')
+    const log = newLog()
+    const exchange = new Exchange(world.connect('one'), 'hostile', counts, log, INTERVAL_MS)
+    const hostile = world.connect('two')
+    const batch = (...entries: unknown[]): Uint8Array => encode(entries)
+    const clients = (round: number): unknown[] =>
+      Array.from({ length: 32_768 }, (_, at) => (at % 2 === 0 ? `9/60000 ${round}.${at}` : 1))
+    await exchange.begin()
+    const one = batch('9/60000 k', 1)
+    const send = (...parts: unknown[]): void =>
+      hostile.send(limitsSubject('hostile'), written('limits', ...parts))
+    hostile.send(limitsSubject('hostile'), new Uint8Array([255, 3, 1]))
+    hostile.send(limitsSubject('hostile'), written('other', 'x', 0, [one]))
+    for (const parts of [
+      [7, 0, [one]],
+      ['x'.repeat(129), 0, [one]],
+      ['x', -1, [one]],
+      ['x', 1.5, [one]],
+      ['x', 0, one],
+      ['x', 0, []],
+      ['x', 0, [one, one, one, one]],
+      [`${counts.id}.mine`, 0, [one]],
+    ])
+      send(...parts)
+    for (const [number, piece] of [
+      'text',
+      7,
+      new Uint8Array([9, 9]),
+      encode('text'),
+      batch('9/60000 k'),
+      batch('9/60000 k', 'many'),
+      batch('k', 1, {}, 1),
+      encode([...clients(0), 'k', 1]),
+    ].entries())
+      send('x', number, [piece])
+    await hostile.flush()
+    assert.equal(log.received, 0)
+    send('y', Number.MAX_SAFE_INTEGER, [one])
+    send('y', 0, [one])
+    await hostile.flush()
+    assert.equal(log.received, 1)
+    for (let round = 0; round < 8; round++) send('z', round, [encode(clients(round))])
+    await hostile.flush()
+    assert.equal(log.received, 1 + 8 * 16_384)
+    assert.ok(store.get('corespun.http.rate.counts.hostile').size <= 100_000)
+    exchange.stop()
+  }))
 
-test('many clients travel in several messages of the size that servers take', async () => {
-  const world = new World(1, PERFECT)
-  const [one, other] = [new Machine(world), new Machine(world)]
-  const rest = 'é'.repeat(200)
-  for (let client = 0; client < 4000; client++) one.take(`${MOST}/${SPAN_MS} ${client}${rest}`)
-  await world.run(
-    (async () => {
-      await other.exchange.begin()
-      await one.exchange.begin()
-      await world.pause(1.5 * INTERVAL_MS)
-    })(),
-  )
-  assert.ok(one.batches.length > 1)
-  assert.deepEqual([one.log.sent, other.log.received, other.log.missed], [4000, 4000, 0])
-  one.die()
-  other.die()
-})
+test('many clients travel in several messages of the size that servers take', () =>
+  scripted(async (clock) => {
+    const world = new World(1, PERFECT, clock)
+    const [one, other] = [new Machine(world), new Machine(world)]
+    const rest = 'é'.repeat(200)
+    for (let client = 0; client < 4000; client++) one.take(`${MOST}/${SPAN_MS} ${client}${rest}`)
+    await other.exchange.begin()
+    await one.exchange.begin()
+    await world.pause(1.5 * INTERVAL_MS)
+    assert.ok(one.batches.length > 1)
+    assert.deepEqual([one.log.sent, other.log.received, other.log.missed], [4000, 4000, 0])
+    one.die()
+    other.die()
+  }))
 
 test('limits end with their connection, and wrong arguments are refused by name', async () => {
   const fleet = await connect('memory:ended limits')

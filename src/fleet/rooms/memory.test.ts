@@ -11,7 +11,8 @@ import { serve } from '../../http/index.ts'
 import { zone } from '../../zone/index.ts'
 import { connect } from '../connect.ts'
 import { MemoryEngine } from '../engine/memory/memory.ts'
-import { seeds } from '../../base/index.ts'
+import { scripted, seeded } from '../../test/played.test.support.ts'
+import type { Clock } from '../engine/engine.ts'
 import { Simulation } from '../engine/memory/simulation.ts'
 import { written } from '../wire.ts'
 import { encode } from '../../transport/index.ts'
@@ -54,34 +55,41 @@ function eventsOf(name: string): { readonly seen: (readonly [string, number])[];
 }
 
 test('what is published while the servers cannot be reached stays here, and others see a gap', async (t) => {
-  const world = new Simulation(1, PERFECT)
-  const engine = new Scripted(world.broker, 'one')
-  const rooms = new FarRooms(engine, 'lost', 'one')
   const received: string[] = []
-  const other = new FarRooms(world.connect('two'), 'lost', 'two')
   const log = eventsOf('lost')
   t.after(() => log.end())
   const warned = new Promise<Error>((resolve) => void process.once('warning', resolve))
-  await world.run(
-    (async () => {
-      const joined = await rooms.join(() => {})
-      const far = await other.join((room, message) => void received.push(`${room} ${String(message)}`))
-      joined.send('a', '1')
-      await engine.flush()
-      engine.on(false)
-      engine.on(false)
-      joined.send('a', '2')
-      assert.equal(rooms.publish('a', 'of another publisher'), false)
-      await engine.flush()
-      engine.on(true)
-      joined.send('a', '3')
-      joined.send('b', new Uint8Array([52]))
-      await joined.leave()
-      joined.send('a', 'too late')
-      await joined.leave()
-      await far.leave()
-    })(),
-  )
+  await scripted(async (clock) => {
+    const world = new Simulation(1, PERFECT, clock)
+    const engine = new Scripted(world.broker, 'one')
+    const rooms = new FarRooms(engine, 'lost', 'one')
+    const other = new FarRooms(world.connect('two'), 'lost', 'two')
+    const joined = await rooms.join(() => {})
+    const far = await other.join((room, message) => void received.push(`${room} ${String(message)}`))
+    joined.send('a', '1')
+    await engine.flush()
+    engine.on(false)
+    engine.on(false)
+    joined.send('a', '2')
+    assert.equal(rooms.publish('a', 'of another publisher'), false)
+    await engine.flush()
+    engine.on(true)
+    joined.send('a', '3')
+    joined.send('b', new Uint8Array([52]))
+    await joined.leave()
+    joined.send('a', 'too late')
+    await joined.leave()
+    await far.leave()
+    assert.deepEqual(rooms.stats(), {
+      isLinked: true,
+      sent: 3,
+      received: 0,
+      dropped: 2,
+      missed: 0,
+      refused: 0,
+    })
+    assert.equal(other.stats().missed, 1)
+  })
   assert.deepEqual(received, ['a 1', 'a 3', 'b 52'])
   assert.match((await warned).message, /rooms lost: the servers cannot be reached/)
   assert.deepEqual(log.seen, [
@@ -91,30 +99,25 @@ test('what is published while the servers cannot be reached stays here, and othe
     ['found', 0],
     ['missed', 1],
   ])
-  assert.deepEqual(rooms.stats(), { isLinked: true, sent: 3, received: 0, dropped: 2, missed: 0, refused: 0 })
-  assert.equal(other.stats().missed, 1)
 })
 
-test('what waits for the servers is bounded', async () => {
-  const world = new Simulation(1, PERFECT)
-  const engine = new Scripted(world.broker, 'one')
-  const rooms = new FarRooms(engine, 'full', 'one')
-  const half = new Uint8Array(ROOMS_BYTES_MAX / 2)
-  engine.isHeld = true
-  assert.equal(rooms.publish('a', half), true)
-  await Promise.resolve()
-  assert.equal(rooms.publish('a', half), false)
-  assert.equal(rooms.publish('a', 'short'), true)
-  await Promise.resolve()
-  engine.isHeld = false
-  await world.run(
-    (async () => {
-      engine.held.shift()!()
-      while (!rooms.publish('a', half)) await engine.flush()
-    })(),
-  )
-  assert.ok(rooms.stats().dropped >= 1)
-})
+test('what waits for the servers is bounded', () =>
+  scripted(async (clock) => {
+    const world = new Simulation(1, PERFECT, clock)
+    const engine = new Scripted(world.broker, 'one')
+    const rooms = new FarRooms(engine, 'full', 'one')
+    const half = new Uint8Array(ROOMS_BYTES_MAX / 2)
+    engine.isHeld = true
+    assert.equal(rooms.publish('a', half), true)
+    await Promise.resolve()
+    assert.equal(rooms.publish('a', half), false)
+    assert.equal(rooms.publish('a', 'short'), true)
+    await Promise.resolve()
+    engine.isHeld = false
+    engine.held.shift()!()
+    while (!rooms.publish('a', half)) await engine.flush()
+    assert.ok(rooms.stats().dropped >= 1)
+  }))
 
 test('a connection that ends is reported to servers that still use it', async () => {
   const fleet = await connect('memory:ended rooms')
@@ -211,24 +214,20 @@ test('publishers that die within a batch leave room for others', () => {
 })
 
 /** What each of three servers receives when all three publish on a bad network. */
-async function crossing(seed: number): Promise<void> {
-  const world = new Simulation(seed, PERFECT)
+async function crossing(seed: number, clock: Clock): Promise<void> {
+  const world = new Simulation(seed, PERFECT, clock)
   const names = ['one', 'two', 'three']
   const all = names.map((name) => new FarRooms(world.connect(name), 'r', name))
   const seen = all.map(() => [] as string[])
-  await world.run(
-    (async () => {
-      const joined = []
-      for (const [index, rooms] of all.entries())
-        joined.push(await rooms.join((_, message) => void seen[index].push(String(message))))
-      world.faults = { loss: 0.1, repeat: 0.2, delayMs: 20 }
-      for (let round = 0; round < 20; round++) {
-        for (const [index, { send }] of joined.entries()) send('a', `${index} ${100 + round}`)
-        await new Promise<void>((resolve) => void world.clock.after(5, resolve))
-      }
-      await new Promise<void>((resolve) => void world.clock.after(100, resolve))
-    })(),
-  )
+  const joined = []
+  for (const [index, rooms] of all.entries())
+    joined.push(await rooms.join((_, message) => void seen[index].push(String(message))))
+  world.faults = { loss: 0.1, repeat: 0.2, delayMs: 20 }
+  for (let round = 0; round < 20; round++) {
+    for (const [index, { send }] of joined.entries()) send('a', `${index} ${100 + round}`)
+    await new Promise<void>((resolve) => void clock.after(5, resolve))
+  }
+  await new Promise<void>((resolve) => void clock.after(100, resolve))
   for (const [index, messages] of seen.entries())
     for (const from of [0, 1, 2]) {
       const own = messages.filter((message) => message.startsWith(`${from} `))
@@ -239,12 +238,8 @@ async function crossing(seed: number): Promise<void> {
     }
 }
 
-test('on a network that loses, repeats and delays, each receives in order, once, a part of it', async () => {
-  for (const seed of seeds(40))
-    await crossing(seed).catch((cause: unknown) => {
-      throw new Error(`CORESPUN_SEED=${seed}: ${String(cause)}`, { cause })
-    })
-})
+test('on a network that loses, repeats and delays, each receives in order, once, a part of it', () =>
+  seeded(40, crossing))
 
 test('a user of the servers may publish and receive in its rooms alone', () => {
   const config = serverConfig([{ name: 'web', password: 'w', rooms: ['chat'] }])

@@ -10,7 +10,7 @@ import { after, test } from 'node:test'
 import { sessionTests } from '../../http/sessions.test.support.ts'
 import { connect } from '../connect.ts'
 import { newName } from '../engine/conformance.test.support.ts'
-import { seeds } from '../../base/index.ts'
+import { seeded } from '../../test/played.test.support.ts'
 import { Simulation } from '../engine/memory/simulation.ts'
 import { FleetError } from '../errors.ts'
 import { FarLock } from './lock.ts'
@@ -40,7 +40,6 @@ test('wrong arguments are refused by name', async () => {
   await assert.rejects(fleet.lock('a').tryGuard(5 as never), bad)
 })
 
-const SEEDS = seeds(60)
 const BAD = { loss: 0.15, repeat: 0.1, delayMs: 60 }
 const CLIENTS = ['one', 'two', 'three']
 const TURNS = 3
@@ -72,19 +71,15 @@ async function turns(world: Simulation, name: string, held: Set<string>, tokens:
   }
 }
 
-test('two never hold a lock at once, and tokens grow, on a bad network', async () => {
-  for (const seed of SEEDS) {
-    const world = new Simulation(seed, BAD)
+test('two never hold a lock at once, and tokens grow, on a bad network', () =>
+  seeded(60, async (seed, clock) => {
+    const world = new Simulation(seed, BAD, clock)
     const held = new Set<string>()
     const tokens: number[] = []
-    const work = Promise.all(CLIENTS.map((name) => turns(world, name, held, tokens)))
-    await world.run(work).catch((cause: unknown) => {
-      throw new Error(`CORESPUN_SEED=${seed}: ${String(cause)}`, { cause })
-    })
+    await Promise.all(CLIENTS.map((name) => turns(world, name, held, tokens)))
     assert.deepEqual(
       tokens,
       [...tokens].sort((a, b) => a - b),
     )
     assert.ok(tokens.length >= CLIENTS.length * TURNS)
-  }
-})
+  }))

@@ -10,7 +10,7 @@ import { test } from 'node:test'
 import { decode, encode } from '../../transport/index.ts'
 import type { RemoteZone } from '../../zone/internal.ts'
 import { Fleet } from '../connect.ts'
-import { seeds } from '../../base/index.ts'
+import { scripted, seeded } from '../../test/played.test.support.ts'
 import { type Faults, Simulation } from '../engine/memory/simulation.ts'
 import { hasCode } from '../errors.ts'
 import { FleetHost } from '../host/host.ts'
@@ -166,27 +166,24 @@ async function played(world: World, faults: Faults): Promise<string[]> {
   return world.missed > 0 ? [...ends, 'missed'] : ends
 }
 
-async function seeded(faults: Faults): Promise<void> {
+async function callers(faults: Faults): Promise<void> {
   const seen = new Set<string>()
-  const all = seeds(60)
-  for (const seed of all) {
-    const world = new World(seed, QUIET)
-    const ends = await world.run(played(world, faults)).catch((cause: unknown) => {
-      throw new Error(`CORESPUN_SEED=${seed}: ${String(cause)}`, { cause })
-    })
-    for (const end of ends) seen.add(end)
-  }
-  if (all.length > 10)
+  let runs = 0
+  await seeded(60, async (seed, clock) => {
+    for (const end of await played(new World(seed, QUIET, clock), faults)) seen.add(end)
+    runs++
+  })
+  if (runs > 10)
     for (const end of ['dead', 'value', 'left', 'missed']) assert.ok(seen.has(end), `no call is ${end}`)
 }
 
-test('a call whose caller has died ends at its host, and no other call does', () => seeded(SLOW))
+test('a call whose caller has died ends at its host, and no other call does', () => callers(SLOW))
 
-test('messages that are lost end no call before its caller has given it up', () => seeded(LOSES))
+test('messages that are lost end no call before its caller has given it up', () => callers(LOSES))
 
-test('a connection that is closed cancels its calls at once', async () => {
-  const world = new World(1, QUIET)
-  const closed = async (): Promise<void> => {
+test('a connection that is closed cancels its calls at once', () =>
+  scripted(async (clock) => {
+    const world = new World(1, QUIET, clock)
     const host = await world.host()
     const far = new Fleet(world.connect('caller'), VALUE_BYTES_MAX)
     world.seen.push({ caller: 'caller', hasEnded: true })
@@ -197,6 +194,4 @@ test('a connection that is closed cancels its calls at once', async () => {
     await failed
     await world.pause(1)
     assert.equal(host.inFlight, 0)
-  }
-  await world.run(closed())
-})
+  }))

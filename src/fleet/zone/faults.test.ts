@@ -11,7 +11,8 @@ import { decode, encode } from '../../transport/index.ts'
 import { ZoneError } from '../../zone/index.ts'
 import type { RemoteZone } from '../../zone/internal.ts'
 import { Fleet } from '../connect.ts'
-import { seeds } from '../../base/index.ts'
+import { seeded } from '../../test/played.test.support.ts'
+import type { Clock } from '../engine/engine.ts'
 import { type Faults, Simulation } from '../engine/memory/simulation.ts'
 import { FleetHost } from '../host/host.ts'
 
@@ -42,8 +43,8 @@ class World extends Simulation {
   isQuiet = false
   readonly #end: HostEnd
 
-  constructor(seed: number, end: HostEnd) {
-    super(seed, QUIET)
+  constructor(seed: number, end: HostEnd, clock: Clock) {
+    super(seed, QUIET, clock)
     this.#end = end
   }
 
@@ -164,18 +165,16 @@ async function calls(world: World, faults: Faults): Promise<readonly string[]> {
   return ends
 }
 
-async function seeded(faults: Faults, end: HostEnd, each: readonly string[]): Promise<void> {
+async function played(faults: Faults, end: HostEnd, each: readonly string[]): Promise<void> {
   const seen = new Set<string>()
-  const all = seeds(120)
-  for (const seed of all) {
-    const world = new World(seed, end)
-    const ends = await world.run(calls(world, faults)).catch((cause: unknown) => {
-      throw new Error(`CORESPUN_SEED=${seed}: ${String(cause)}`, { cause })
-    })
-    assert.ok(end !== 'leaves' || !ends.includes('HOST_LOST'), `CORESPUN_SEED=${seed}: a call was lost`)
+  let runs = 0
+  await seeded(120, async (seed, clock) => {
+    const ends = await calls(new World(seed, end, clock), faults)
+    assert.ok(end !== 'leaves' || !ends.includes('HOST_LOST'), 'a call was lost')
     for (const each of ends) seen.add(each)
-  }
-  if (all.length > 10)
+    runs++
+  })
+  if (runs > 10)
     assert.deepEqual(
       each.filter((one) => !seen.has(one)),
       [],
@@ -183,10 +182,10 @@ async function seeded(faults: Faults, end: HostEnd, each: readonly string[]): Pr
 }
 
 test('each call ends once, has run at most once, and has its own value, whatever is lost or dies', () =>
-  seeded(LOSES, 'dies', ALL_ENDS))
+  played(LOSES, 'dies', ALL_ENDS))
 
 // An engine delivers at most once. Where a network repeats nevertheless, hosts that live run nothing twice.
 test('a message that comes again runs nothing again', () =>
-  seeded({ ...LOSES, repeat: 0.2 }, 'stays', ALL_ENDS))
+  played({ ...LOSES, repeat: 0.2 }, 'stays', ALL_ENDS))
 
-test('hosts that leave lose no call that is on its way to them', () => seeded(QUIET, 'leaves', ENDS))
+test('hosts that leave lose no call that is on its way to them', () => played(QUIET, 'leaves', ENDS))

@@ -9,22 +9,15 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { FleetError } from '../../errors.ts'
 import type { Lease } from '../engine.ts'
-import { seeds } from '../../../base/index.ts'
+import { scripted, seeded } from '../../../test/played.test.support.ts'
 import { Simulation } from './simulation.ts'
 
-const SEEDS = seeds(150)
 const BAD = { loss: 0.2, repeat: 0.1, delayMs: 40 }
 const none = new Uint8Array()
 
 /** The work once for each seed. */
-async function seeded(work: (world: Simulation) => Promise<void>): Promise<void> {
-  for (const seed of SEEDS) {
-    const world = new Simulation(seed, BAD)
-    await world.run(work(world)).catch((cause: unknown) => {
-      throw new Error(`CORESPUN_SEED=${seed}: ${String(cause)}`, { cause })
-    })
-  }
-}
+const played = (work: (world: Simulation) => Promise<void>): Promise<void> =>
+  seeded(150, (seed, clock) => work(new Simulation(seed, BAD, clock)))
 
 /** Repeat what was not confirmed. */
 async function certainly<Value>(work: () => Promise<Value>): Promise<Value> {
@@ -38,7 +31,7 @@ async function certainly<Value>(work: () => Promise<Value>): Promise<Value> {
 }
 
 test('every item of a queue is taken to its end, though takers die and leaders are alone', () =>
-  seeded(async (world) => {
+  played(async (world) => {
     const done = new Set<string>()
     const take = async (name: string): Promise<void> => {
       const engine = world.connect(name)
@@ -69,7 +62,7 @@ test('every item of a queue is taken to its end, though takers die and leaders a
   }))
 
 test('writes by revision are never lost, nor done on an older value, in partitions too', () =>
-  seeded(async (world) => {
+  played(async (world) => {
     const names = ['one', 'two', 'three']
     const increments = 4
     const work = async (name: string): Promise<void> => {
@@ -101,20 +94,18 @@ test('writes by revision are never lost, nor done on an older value, in partitio
 
 test('the same seed has the same run', async () => {
   const run = async (): Promise<string> => {
-    const world = new Simulation(7, BAD)
     const received: string[] = []
-    await world.run(
-      (async () => {
-        await certainly(() =>
-          world
-            .connect('listener')
-            .listen('x', ({ bytes }) => received.push(`${bytes[0]} at ${world.clock.nowMs()}`)),
-        )
-        const mouth = world.connect('mouth')
-        for (let count = 0; count < 50; count++) mouth.send('x', new Uint8Array([count]))
-        await new Promise<void>((resolve) => world.clock.after(100, resolve))
-      })(),
-    )
+    await scripted(async (clock) => {
+      const world = new Simulation(7, BAD, clock)
+      await certainly(() =>
+        world
+          .connect('listener')
+          .listen('x', ({ bytes }) => received.push(`${bytes[0]} at ${world.clock.nowMs()}`)),
+      )
+      const mouth = world.connect('mouth')
+      for (let count = 0; count < 50; count++) mouth.send('x', new Uint8Array([count]))
+      await new Promise<void>((resolve) => world.clock.after(100, resolve))
+    })
     return received.join()
   }
   const first = await run()

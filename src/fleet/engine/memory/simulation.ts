@@ -1,10 +1,8 @@
 /**
- * A network in one thread whose time, losses, delays, repetitions, partitions and deaths follow from a seed,
- * and whose leaders may be alone: they accept writes, and never commit them.
+ * A network in one thread whose losses, delays, repetitions, partitions and deaths follow from a seed, and
+ * whose leaders may be alone: they accept writes, and never commit them.
  *
- * Nothing happens but events, each at a point of simulated time, in their order. Between two events the
- * thread's own promises settle, so the same seed has the same run. A run that fails names its seed. The
- * world of `corespun/test` has it on its own clock.
+ * Nothing happens but events, each at a point of the time of a run of `corespun/test`, in their order.
  */
 import { generator } from '../../../base/index.ts'
 import type { Clock } from '../engine.ts'
@@ -19,15 +17,6 @@ export interface Faults {
   readonly delayMs: number
 }
 
-interface Event {
-  readonly atMs: number
-  readonly run: () => void
-  isOver: boolean
-}
-
-/** Of events without an end of the work: a run that never ends is a failure. */
-const EVENTS_MAX = 200_000
-
 export class Simulation implements Network {
   readonly clock: Clock
   readonly epochMs = Date.UTC(2026, 0, 1)
@@ -39,14 +28,12 @@ export class Simulation implements Network {
   readonly cut = new Set<string>()
   /** What a leader that is alone has accepted from a client, and not confirmed. */
   readonly #accepted = new Map<string, (() => void)[]>()
-  readonly #events: Event[] = []
-  #nowMs = 0
 
-  /** @param clock Whose time it is; its own, which {@link Simulation.run} moves, by default. */
-  constructor(seed: number, faults: Faults, clock?: Clock) {
+  /** @param clock Whose time it is. */
+  constructor(seed: number, faults: Faults, clock: Clock) {
     this.faults = faults
     this.random = generator(seed)
-    this.clock = clock ?? { nowMs: () => this.#nowMs, after: (ms, run) => this.#after(ms, run) }
+    this.clock = clock
     this.broker = new Broker(this)
   }
 
@@ -70,50 +57,22 @@ export class Simulation implements Network {
   }
 
   /**
-   * For some time a client has a leader that is alone. What that has accepted is committed behind it, where
-   * it is the leader again, or is dropped, by another one that never had it.
+   * For some time, until what is returned is called, a client has a leader that is alone. What that has
+   * accepted is committed behind it, where it is the leader again, or is dropped, by another one that never
+   * had it.
    */
-  leaveAlone(client: string, ms: number): void {
-    if (this.#accepted.has(client)) return
-    this.#accepted.set(client, [])
-    this.clock.after(ms, () => {
-      const accepted = this.#accepted.get(client)!
+  isolate(client: string): () => void {
+    if (this.#accepted.has(client)) return () => {}
+    const accepted: (() => void)[] = []
+    this.#accepted.set(client, accepted)
+    return () => {
+      if (this.#accepted.get(client) !== accepted) return
       this.#accepted.delete(client)
       if (this.random() < 0.5) for (const write of accepted) write()
-    })
-  }
-
-  #after(ms: number, run: () => void): () => void {
-    const event: Event = { atMs: this.#nowMs + ms, run, isOver: false }
-    // Behind those of the same time, so that what is not delayed stays in its order.
-    let at = this.#events.length
-    while (at > 0 && this.#events[at - 1].atMs > event.atMs) at--
-    this.#events.splice(at, 0, event)
-    return () => {
-      event.isOver = true
     }
   }
 
-  /** Let events happen until `work` settles. */
-  async run<Value>(work: Promise<Value>): Promise<Value> {
-    let isSettled = false
-    const settled = work.finally(() => {
-      isSettled = true
-    })
-    settled.catch(() => {})
-    for (let count = 0; count < EVENTS_MAX; count++) {
-      await turn()
-      if (isSettled) return settled
-      const event = this.#events.shift()
-      if (event === undefined) throw new Error('nothing happens any more, and the work has not ended')
-      this.#nowMs = event.atMs
-      if (!event.isOver) event.run()
-    }
-    throw new Error(`the work has not ended after ${EVENTS_MAX} events`)
+  leaveAlone(client: string, ms: number): void {
+    this.clock.after(ms, this.isolate(client))
   }
-}
-
-/** The promises of this thread settle. */
-function turn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve))
 }

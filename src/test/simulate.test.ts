@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { findRun, simulate } from './simulate.test.support.ts'
+import { findRun, simulate } from './played.test.support.ts'
 import {
   type AnyBody,
   type Operation,
@@ -22,7 +22,7 @@ import {
   sleep,
   timeout,
   yieldNow,
-} from '../index.ts'
+} from '../fiber/index.ts'
 
 /** Two tellers read, think and write: an update gets lost when one reads between the other's two steps. */
 function tellers(thinks: () => AnyBody): () => Operation<number, unknown> {
