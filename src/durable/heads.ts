@@ -4,7 +4,7 @@
  * The item is added first, and has the head: who takes it writes that, if who has added it has died. So what
  * is done here is done as a whole, or not at all.
  */
-import { certainly, isDone } from '../fleet/internal.ts'
+import { certainly, isDone, unlessConflict } from '../fleet/internal.ts'
 import { RunError, type RunFacts, readable } from './errors.ts'
 import type { Room } from './room.ts'
 import { Journal } from './journal.ts'
@@ -29,14 +29,42 @@ async function lend(
 }
 
 /** @throws {RunError} `RUN_TOO_LARGE`. */
-export async function begin({ engine, heads, queue }: Room, key: string, head: Head): Promise<void> {
+export async function begin({ engine, name, heads, queue }: Room, key: string, head: Head): Promise<void> {
   const bytes = writeHead(head)
   const bytesMax = engine.messageBytesMax - RECORD_BYTES
   if (bytes.length > bytesMax)
     throw new RunError('RUN_TOO_LARGE', { what: 'the input of the run', bytes: bytes.length, bytesMax })
-  await certainly(engine, () => queue.add(key, bytes, 1))
+  await certainly(engine, async () => {
+    while (!(await queue.add(key, bytes, 1))) {
+      const found = await queue.find(key)
+      if (found === undefined) continue
+      // That of a run which was forgotten begins nothing, and may be removed before this one has a head.
+      const { over } = readable({ name, key }, key, () => readHead(found.bytes))
+      const isLeft = over !== undefined && (await heads.get(key)) === undefined
+      if (!isLeft || (await queue.add(key, bytes, 1, found))) return
+    }
+  })
   // Unless somebody else has started it, or it runs.
   await certainly(engine, () => isDone(heads.put(key, bytes, { revision: 0 })))
+}
+
+/**
+ * Writes a head by revision; one that was written, and not confirmed, counts.
+ * @returns Its revision; `undefined`: another change was faster.
+ */
+export function replaceHead(
+  { engine, heads }: Pick<Room, 'engine' | 'heads'>,
+  key: string,
+  head: Head,
+  revision: number,
+): Promise<number | undefined> {
+  const bytes = writeHead(head)
+  return certainly(engine, async () => {
+    const written = await unlessConflict(heads.put(key, bytes, { revision }))
+    if (written !== undefined) return written
+    const found = await heads.get(key)
+    return found?.bytes !== undefined && Buffer.compare(found.bytes, bytes) === 0 ? found.revision : undefined
+  })
 }
 
 /**

@@ -41,7 +41,6 @@ import { checkRepeats } from './check.ts'
 import { type Asked, type Asking, type SignalCall, type StepCall, enter } from './context.ts'
 import { RunError, type RunFacts, readable } from './errors.ts'
 import { Exposed } from './exposed.ts'
-import { lendAgain } from './heads.ts'
 import { aborted, orAborted } from './interrupts.ts'
 import { Journal } from './journal.ts'
 import {
@@ -452,20 +451,10 @@ export class HeldRun implements Asking {
     return false
   }
 
-  /**
-   * It is looked at twice, since a server that was cut off may not have had its head. Who has begun another
-   * run with its key meanwhile has added no item, since this one was there.
-   */
+  /** It is looked at twice, since a server that was cut off may not have had its head. */
   async #forgotten(): Promise<false> {
-    const { heads } = this.#room
-    const { key } = this.facts
-    if (this.#lease.attempt === 1) {
-      this.#lease.again(AGAIN_MS)
-      return false
-    }
-    await this.#certainly(() => this.#lease.done())
-    const found = await this.#certainly(() => heads.get(key))
-    if (found?.bytes !== undefined) await lendAgain(this.#room, key)
+    if (this.#lease.attempt === 1) this.#lease.again(AGAIN_MS)
+    else await this.#certainly(() => this.#lease.done())
     return false
   }
 
