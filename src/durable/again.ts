@@ -4,11 +4,14 @@
  * A beginning of a journal is what the run had done at some time, so it can be continued. It is written under
  * a name of its own, and then the head names that one: a process that still has the run by the journal before
  * finds that none of its writes counts any more.
+ *
+ * Before it is written, the head has its name as `next`; that of a copy is of one that was cancelled until
+ * then. So whatever dies, no journal is without a run: the next call takes its way, and `forget()` removes it.
  */
 import { certainly } from '../fleet/internal.ts'
 import { RunError, type RunFacts, readable, wrong } from './errors.ts'
 import { keepSignals, wake } from './boxes.ts'
-import { begin, beginAgain, headOf, journalNamed } from './heads.ts'
+import { beginAgain, headOf, journalNamed, replaceHead } from './heads.ts'
 import type { Room } from './room.ts'
 import { nameIn, pathIn } from './keys.ts'
 import { decode } from '../transport/index.ts'
@@ -18,6 +21,8 @@ import { type Head, type JournalEntry, type Signal, journalIn, readHead } from '
 const LOOK_MS = 20
 /** How long that is waited for. */
 const LEFT_MS_MAX = 60_000
+/** How long another call is waited for that writes a journal; behind that it has died. */
+const NEXT_MS_MAX = 10_000
 
 interface Cut {
   readonly kept: readonly JournalEntry[]
@@ -114,58 +119,96 @@ function continued(run: RunFacts, head: Head, { kept }: Cut) {
  */
 async function headThatMayRun(room: Room, run: RunFacts): ReturnType<typeof headOf> {
   const { engine, queue } = room
-  const untilMs = engine.clock.nowMs() + LEFT_MS_MAX
+  const begunMs = engine.clock.nowMs()
   for (;;) {
     const found = await headOf(room, run)
-    const { status } = found.head
-    if (status === 'diverged') return found
-    if (status !== 'failed') {
+    const { status, next } = found.head
+    if (status !== 'diverged' && status !== 'failed') {
       const reason = `it is ${status}, and has neither failed nor diverged; fork() makes a copy of it`
       throw new RunError('RUN_NOT_AGAIN', { ...run, reason })
     }
-    if ((await certainly(engine, () => queue.find(run.key))) === undefined) return found
-    if (engine.clock.nowMs() > untilMs) {
+    const spentMs = engine.clock.nowMs() - begunMs
+    const isItem = status === 'failed' && (await certainly(engine, () => queue.find(run.key))) !== undefined
+    if (!isItem && (next === undefined || spentMs > NEXT_MS_MAX)) return found
+    if (spentMs > LEFT_MS_MAX) {
       const reason =
         'it has failed, and its item is in the queue still: a process that offers it removes that'
       throw new RunError('RUN_NOT_AGAIN', { ...run, reason })
     }
-    await new Promise<void>((resolve) => engine.clock.after(LOOK_MS, resolve))
+    await looked(room)
   }
+}
+
+const looked = ({ engine }: Room): Promise<void> =>
+  new Promise((resolve) => void engine.clock.after(LOOK_MS, resolve))
+
+/** Writes what continues behind a cut, as the run of that head. @returns False: it was changed meanwhile. */
+async function written(
+  room: Room,
+  run: RunFacts,
+  entries: readonly JournalEntry[],
+  { signals }: Cut,
+  head: Head & { readonly over: number },
+): Promise<boolean> {
+  const journal = journalNamed(room, run, journalIn(head))
+  await Promise.all(entries.map((entry) => journal.append(entry)))
+  await keepSignals(room, run, signals, true)
+  if (await beginAgain(room, run.key, head)) return true
+  await journal.remove()
+  return false
 }
 
 /** @throws {RunError} `RUN_NOT_AGAIN`, `RUN_ARGUMENT`, `RUN_UNKNOWN`, `RUN_UNREADABLE`. */
 export async function again(room: Room, run: RunFacts, from: string | undefined): Promise<void> {
   const { head, revision } = await headThatMayRun(room, run)
-  const { status, id, seed } = head
+  const { status, id, seed, parent } = head
   // It is tried again at once: other code may have been deployed.
   if (status === 'diverged' && from === undefined) return wake(room, run.key)
   const entries = await journalNamed(room, run, journalIn(head)).read()
   const cut = from === undefined ? cutOfFailure(run, head, entries) : cutBefore('run.again()', entries, from)
   const journal = crypto.randomUUID()
   const of = { id, trace: head.trace, ...(seed !== undefined && { seed }), startedMs: head.startedMs }
-  const next = { ...of, ...continued(run, head, cut), journal, before: journalIn(head), over: revision }
-  const written = journalNamed(room, run, journal)
-  await Promise.all(cut.kept.map((entry) => written.append(entry)))
-  await keepSignals(room, run, cut.signals, true)
-  if (await beginAgain(room, run.key, { ...next, ...(head.parent && { parent: head.parent }) })) return
-  await written.remove()
+  const next = { ...of, ...continued(run, head, cut), journal, before: journalIn(head) }
+  const over = await replaceHead(room, run.key, { ...head, next: journal }, revision)
+  if (over !== undefined && head.next !== undefined) await journalNamed(room, run, head.next).remove()
+  const isBegun =
+    over !== undefined && (await written(room, run, cut.kept, cut, { ...next, over, ...(parent && { parent }) }))
+  if (isBegun) return
   throw new RunError('RUN_NOT_AGAIN', { ...run, reason: 'it was changed meanwhile; look at its state()' })
 }
 
-/** @throws {RunError} As {@link again}. */
+/** Unless a run has that key. @throws {RunError} As {@link again}. */
 export async function fork(room: Room, run: RunFacts, key: string, from: string): Promise<void> {
+  const copy = { name: run.name, key }
+  const found = await copyThatMayBegin(room, copy)
+  if (found === undefined) return
   const { head } = await headOf(room, run)
   const cut = cutBefore('run.fork()', await journalNamed(room, run, journalIn(head)).read(), from)
   const id = crypto.randomUUID()
-  const of = { id, trace: head.trace, seed: head.seed ?? head.id, startedMs: room.nowMs() }
-  const copy = { ...of, ...continued(run, head, cut) }
-  const written = journalNamed(room, run, id)
-  await Promise.all(withoutOpenChildren(cut).map((entry) => written.append(entry)))
-  await keepSignals(room, { name: run.name, key }, cut.signals, true)
-  await begin(room, key, copy)
-  const bytes = (await certainly(room.engine, () => room.heads.get(key)))?.bytes
-  // Another call has started the run of that key.
-  if (bytes === undefined) return
-  const begun = readable({ name: run.name, key }, key, () => readHead(bytes))
-  if (begun.id !== id) await written.remove()
+  const startedMs = room.nowMs()
+  const of = { id, trace: head.trace, seed: head.seed ?? head.id, startedMs }
+  const next = { ...of, ...continued(run, head, cut) }
+  const claim = { ...next, next: id, status: 'cancelled', endedMs: startedMs } as const
+  const over = await replaceHead(room, key, claim, found.revision)
+  if (over === undefined) return fork(room, run, key, from)
+  if (found.next !== undefined) await journalNamed(room, copy, found.next).remove()
+  await written(room, copy, withoutOpenChildren(cut), cut, { ...next, over })
+}
+
+/** What a key has where a copy may begin: nothing, or one whose `fork()` has died; `undefined`: a run. */
+async function copyThatMayBegin(
+  room: Room,
+  copy: RunFacts,
+): Promise<{ readonly revision: number; readonly next?: string } | undefined> {
+  const { engine, heads } = room
+  const begunMs = engine.clock.nowMs()
+  for (;;) {
+    const entry = await certainly(engine, () => heads.get(copy.key))
+    const bytes = entry?.bytes
+    if (entry === undefined || bytes === undefined) return { revision: 0 }
+    const { id, next } = readable(copy, copy.key, () => readHead(bytes))
+    if (next !== id) return undefined
+    if (engine.clock.nowMs() - begunMs > NEXT_MS_MAX) return { revision: entry.revision, next }
+    await looked(room)
+  }
 }

@@ -8,8 +8,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Schedule, addFinalizer, all, race } from '../fiber/index.ts'
-import { scripted, seeded } from '../test/played.test.support.ts'
-import { type Engine, hasCode, simulated } from '../fleet/internal.ts'
+import { seeds } from '../base/index.ts'
+import { certainly, hasCode, runsQueueName, simulated } from '../fleet/internal.ts'
 import {
   type Durable,
   RunError,
@@ -21,7 +21,8 @@ import {
   signal,
   step,
 } from './index.ts'
-import { hasEnded, headsName, journalName, readHead, readRecord } from './records.ts'
+import { lendAgain } from './heads.ts'
+import { type Head, hasEnded, headsName, journalIn, journalName, readHead, readRecord } from './records.ts'
 import { Runs as AllRuns } from './runs.ts'
 
 const { Simulation } = await simulated()
@@ -37,18 +38,24 @@ class World extends Simulation {
   readonly late: string[] = []
   readonly ends = new Map<string, string[]>()
   readonly #recorded = new Set<string>()
+  /** The heads and the records that are kept now. */
+  readonly #heads = new Map<string, Head>()
+  readonly #records = new Set<string>()
   readonly #alive = new Map<string, () => void>()
   readonly part = durable('part', function* (input: string) {
     yield* pause(100)
     return input.slice(0, -1)
   })
   isQuiet = false
+  isMended = false
   deaths = 0
 
   constructor(seed: number, clock: Engine['clock']) {
     super(seed, BAD, clock)
     this.broker.keyValue(journalName('order'), 0).watch(({ key, bytes }) => {
       const [id] = key.split('.')
+      if (bytes === undefined) this.#records.delete(key)
+      else this.#records.add(key)
       for (const entry of bytes === undefined ? [] : readRecord(bytes).entries) {
         if (entry.kind !== 'done' && entry.kind !== 'error') continue
         const of = `${id}/${entry.key}`
@@ -58,6 +65,8 @@ class World extends Simulation {
     }, 'start')
     this.broker.keyValue(headsName('order'), 0).watch(({ key, bytes }) => {
       const head = bytes === undefined ? undefined : readHead(bytes)
+      if (head === undefined) this.#heads.delete(key)
+      else this.#heads.set(key, head)
       if (head !== undefined && hasEnded(head))
         this.ends.set(key, [...(this.ends.get(key) ?? []), head.status])
     }, 'start')
@@ -80,6 +89,7 @@ class World extends Simulation {
     const effect = (name: string) =>
       step(name, ({ key }) => this.effect(key, name), [], { retry: Schedule.spaced(20) })
     const { part } = this
+    const isBroken = (input: string): boolean => input.startsWith('f') && !this.isMended
     return durable('order', function* (input: string) {
       // One that has left its process undoes nothing.
       addFinalizer(function* ({ kind }) {
@@ -95,7 +105,9 @@ class World extends Simulation {
       const started = yield* child(part, input)
       const winner = yield* race([effect('won'), pause(1_000_000)])
       const letter = yield* signal<string>('letter')
-      return [started, first, ...pair, String(winner), letter, yield* effect('last')]
+      const last = yield* effect('last')
+      if (isBroken(input)) throw new RangeError('broken')
+      return [started, first, ...pair, String(winner), letter, last]
     })
   }
 
@@ -127,17 +139,23 @@ class World extends Simulation {
     })
   }
 
+  #rest(msMax: number): Promise<void> {
+    return new Promise((resolve) => void this.clock.after(this.random() * msMax, resolve))
+  }
+
+  /** One that only starts runs and finds them. */
+  async #caller(name: string) {
+    const engine = this.connect(name)
+    const wall = { nowMs: () => this.nowMs }
+    const all = await AllRuns.open(engine, [this.definition(), this.part], { ...SETTINGS, runsMax: 0 }, wall)
+    type Both = readonly [Durable<'order', string, string[]>, Durable<'part', string, string>]
+    return { engine, work: all as Runs<Both> }
+  }
+
   async play(): Promise<void> {
     for (const name of ['one', 'two']) void this.host(name)
-    const caller = this.connect('caller')
-    const work = (await AllRuns.open(
-      caller,
-      [this.definition()],
-      { ...SETTINGS, runsMax: 0 },
-      {
-        nowMs: () => this.nowMs,
-      },
-    )) as Runs<readonly [Durable<'order', string, string[]>]>
+    const caller = await this.#caller('caller')
+    const { work } = caller
     this.clock.after(12_000, () => {
       this.isQuiet = true
       this.faults = QUIET
@@ -145,19 +163,20 @@ class World extends Simulation {
     })
     const results = KEYS.map(async (key) => {
       const run = await work.start('order', key, { key })
-      await new Promise<void>((resolve) => this.clock.after(this.random() * 3000, resolve))
+      await this.#rest(3000)
       await run.signal('letter', `for ${key}`)
       return run.result()
     })
+    const others = Promise.all([this.#reuse(caller), this.#repeat(caller)])
     const cancelled = await work.start('order', 'x', { key: 'x' })
-    await new Promise<void>((resolve) => this.clock.after(this.random() * 1500, resolve))
+    await this.#rest(1500)
     assert.equal(await cancelled.cancel(), true)
     await assert.rejects(
       cancelled.result(),
       (error) => error instanceof RunError && error.code === 'RUN_CANCELLED',
     )
-    const expected = (key: string) => [key, 'first', 'left', 'right', 'won', `for ${key}`, 'last']
     assert.deepEqual(await Promise.all(results), KEYS.map(expected))
+    await others
     assert.deepEqual(this.late, [])
     for (const key of KEYS) assert.deepEqual(this.ends.get(key), ['done'])
     assert.deepEqual(this.ends.get('x'), ['cancelled'])
@@ -166,8 +185,49 @@ class World extends Simulation {
     const { steps } = await cancelled.state()
     const isDone = (name: string): boolean => steps.some((of) => of.name === name && of.status === 'done')
     assert.ok(isDone('undo') || !isDone('first'))
+    this.#checkOwned()
+  }
+
+  /** A key is freed and taken again, while others that have found its run before wake it. */
+  async #reuse({ work, engine }: Awaited<ReturnType<World['#caller']>>): Promise<void> {
+    const queue = await certainly(engine, () => engine.queue(runsQueueName('part')))
+    for (let n = 0; n < 4; n++) {
+      const run = await work.start('part', `${n}!`, { key: 'reused' })
+      const woken = this.#rest(600).then(() => lendAgain({ engine, queue }, 'reused'))
+      assert.equal(await run.result(), String(n))
+      assert.equal(await run.forget(), true)
+      await Promise.all([woken, this.#rest(600)])
+    }
+  }
+
+  /** Who copies a run, or has it run again, dies; another call does that then. */
+  async #repeat({ work }: Awaited<ReturnType<World['#caller']>>): Promise<void> {
+    const failed = await work.start('order', 'f', { key: 'f' })
+    await failed.signal('letter', 'for f')
+    await assert.rejects(failed.result(), /broken/)
+    this.isMended = true
+    const copied = { from: 'last', key: 'copy' }
+    for (const name of ['third', 'fourth']) {
+      const dying = await this.#caller(name)
+      const run = dying.work.get('order', 'f')
+      const calls = Promise.allSettled([run.again(), run.fork(copied)])
+      this.clock.after(this.random() * 150, () => void dying.engine.close())
+      await calls
+    }
+    const copy = await failed.fork(copied)
+    while ((await failed.state()).status === 'failed')
+      await failed.again().catch((error: unknown) => assert.equal((error as RunError).code, 'RUN_NOT_AGAIN'))
+    for (const run of [failed, copy]) assert.deepEqual(await run.result(), expected('f'))
+  }
+
+  /** Whatever has died, each journal is that of a run. */
+  #checkOwned(): void {
+    const named = new Set([...this.#heads.values()].flatMap((of) => [journalIn(of), of.before, of.next]))
+    for (const key of this.#records) assert.ok(named.has(key.split('.')[0]), `the journal ${key} is nobody's`)
   }
 }
+
+const expected = (key: string): string[] => [key, 'first', 'left', 'right', 'won', `for ${key}`, 'last']
 
 test('no recorded step is run again, and each run has one result, whatever dies', async () => {
   let deaths = 0

@@ -209,6 +209,40 @@ test('of two copies with one key the second leaves nothing', async () => {
   assert.equal(await fleet.engine.valuesIn(journalName('copied')), 0)
 })
 
+test('what was written of a copy, or to run again, is that of a run when its process dies', async () => {
+  await using fleet = await connect('memory:half')
+  let isBroken = false
+  const engine: Engine = {
+    ...seen(fleet.engine, 'half', () => {}),
+    queue: async (name) => {
+      const queue = await fleet.engine.queue(name)
+      const add: typeof queue.add = async (...item) => {
+        if (isBroken) throw new Error('died')
+        return queue.add(...item)
+      }
+      return { ...queue, add }
+    },
+  }
+  const half = durable('half', function* () {
+    yield* step('a', () => 1)
+    yield* step('b', () => Promise.reject(new Error('failed')))
+  })
+  const work = await Runs.open(engine, [half] as const, { runsMax: 1, leaseMs: 60_000, idleMs: 60_000 })
+  const run = await work.start('half', undefined)
+  await assert.rejects(run.result(), /failed/)
+  const recordCount = await fleet.engine.valuesIn(journalName('half'))
+  isBroken = true
+  await assert.rejects(run.again(), /died/)
+  await assert.rejects(run.fork({ from: 'b', key: 'copy' }), /died/)
+  isBroken = false
+  assert.equal(await fleet.engine.valuesIn(journalName('half')), recordCount + 2)
+  const copy = work.get('half', 'copy')
+  assert.equal((await copy.state()).status, 'cancelled')
+  assert.deepEqual([await copy.forget(), await run.forget()], [true, true])
+  assert.equal(await fleet.engine.valuesIn(journalName('half')), 0)
+  await work.close()
+})
+
 test('an item of a run that was forgotten begins nothing, and another one with its key', async () => {
   let begun = 0
   const once = durable('once', function* (n: number) {

@@ -213,7 +213,8 @@ export class Run<out Value = unknown> {
    * as it is, whatever its state. Ids and random numbers of the copy are those of this one; the keys of its
    * steps are its own.
    * @param options `from`: the `key` of a step in `state()`. `key`: that of the copy; if a run has it, that
-   *   run is returned and nothing is started. Default: a random UUID.
+   *   run is returned and nothing is started. Default: a random UUID. When this process dies meanwhile, the
+   *   copy is `cancelled`, and a second call with its key makes it.
    * @throws {RunError} `RUN_NOT_AGAIN` when its input is not kept, `RUN_UNKNOWN`, `RUN_ARGUMENT`,
    *   `RUN_UNREADABLE`.
    */
@@ -222,8 +223,7 @@ export class Run<out Value = unknown> {
     if (from === undefined) throw wrong('run.fork(): from', 'the key of a step that state() has', from)
     checkKey('run.fork()', key)
     const room = this.#room
-    if ((await certainly(room.engine, () => room.heads.get(key))) === undefined)
-      await fork(room, this.#facts, key, from)
+    await fork(room, this.#facts, key, from)
     return new Run<Value>({ name: this.name, key }, room, this.#here)
   }
 
@@ -307,9 +307,9 @@ export class Run<out Value = unknown> {
     const { boxes, engine, heads, queue } = room
     const { head, revision } = await headOf(room, this.#facts)
     if (!hasEnded(head)) return false
-    await this.#journalOf(head).remove()
-    // It was ended at once before it had begun anew.
-    if (head.before !== undefined) await journalNamed(room, this.#facts, head.before).remove()
+    // It was ended at once before it had begun anew, or who was to run it again has died.
+    for (const id of new Set([journalIn(head), head.before, head.next]))
+      if (id !== undefined) await journalNamed(room, this.#facts, id).remove()
     // Who has ended it may not have come to that; an item without a head would begin the run from nothing.
     if (head.parent === undefined) await certainly(engine, () => queue.remove(this.key))
     // Signals of who has died before it saw that the run had ended.
