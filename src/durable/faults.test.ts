@@ -13,7 +13,6 @@ import { certainly, hasCode, runsQueueName, simulated } from '../fleet/internal.
 import {
   type Durable,
   RunError,
-  type Runs,
   checkpoint,
   child,
   durable,
@@ -144,30 +143,30 @@ class World extends Simulation {
   }
 
   /** One that only starts runs and finds them. */
-  async #caller(name: string) {
+  async #caller<Of extends Durable>(name: string, definition: Of) {
     const engine = this.connect(name)
-    const wall = { nowMs: () => this.nowMs }
-    const all = await AllRuns.open(engine, [this.definition(), this.part], { ...SETTINGS, runsMax: 0 }, wall)
-    type Both = readonly [Durable<'order', string, string[]>, Durable<'part', string, string>]
-    return { engine, work: all as Runs<Both> }
+    const [settings, wall] = [{ ...SETTINGS, runsMax: 0 }, { nowMs: () => this.nowMs }]
+    return { engine, work: await AllRuns.open(engine, [definition] as const, settings, wall) }
   }
 
-  async play(): Promise<void> {
+  #begin(): void {
     for (const name of ['one', 'two']) void this.host(name)
-    const caller = await this.#caller('caller')
-    const { work } = caller
     this.clock.after(12_000, () => {
       this.isQuiet = true
       this.faults = QUIET
       this.cut.clear()
     })
+  }
+
+  async play(): Promise<void> {
+    this.#begin()
+    const { work } = await this.#caller('caller', this.definition())
     const results = KEYS.map(async (key) => {
       const run = await work.start('order', key, { key })
       await this.#rest(3000)
       await run.signal('letter', `for ${key}`)
       return run.result()
     })
-    const others = Promise.all([this.#reuse(caller), this.#repeat(caller)])
     const cancelled = await work.start('order', 'x', { key: 'x' })
     await this.#rest(1500)
     assert.equal(await cancelled.cancel(), true)
@@ -176,7 +175,6 @@ class World extends Simulation {
       (error) => error instanceof RunError && error.code === 'RUN_CANCELLED',
     )
     assert.deepEqual(await Promise.all(results), KEYS.map(expected))
-    await others
     assert.deepEqual(this.late, [])
     for (const key of KEYS) assert.deepEqual(this.ends.get(key), ['done'])
     assert.deepEqual(this.ends.get('x'), ['cancelled'])
@@ -185,13 +183,14 @@ class World extends Simulation {
     const { steps } = await cancelled.state()
     const isDone = (name: string): boolean => steps.some((of) => of.name === name && of.status === 'done')
     assert.ok(isDone('undo') || !isDone('first'))
-    this.#checkOwned()
   }
 
   /** A key is freed and taken again, while others that have found its run before wake it. */
-  async #reuse({ work, engine }: Awaited<ReturnType<World['#caller']>>): Promise<void> {
+  async playReuse(): Promise<void> {
+    this.#begin()
+    const { engine, work } = await this.#caller('caller', this.part)
     const queue = await certainly(engine, () => engine.queue(runsQueueName('part')))
-    for (let n = 0; n < 4; n++) {
+    for (let n = 0; n < 6; n++) {
       const run = await work.start('part', `${n}!`, { key: 'reused' })
       const woken = this.#rest(600).then(() => lendAgain({ engine, queue }, 'reused'))
       assert.equal(await run.result(), String(n))
@@ -201,14 +200,16 @@ class World extends Simulation {
   }
 
   /** Who copies a run, or has it run again, dies; another call does that then. */
-  async #repeat({ work }: Awaited<ReturnType<World['#caller']>>): Promise<void> {
+  async playAgain(): Promise<void> {
+    this.#begin()
+    const { work } = await this.#caller('caller', this.definition())
     const failed = await work.start('order', 'f', { key: 'f' })
     await failed.signal('letter', 'for f')
     await assert.rejects(failed.result(), /broken/)
     this.isMended = true
     const copied = { from: 'last', key: 'copy' }
     for (const name of ['third', 'fourth']) {
-      const dying = await this.#caller(name)
+      const dying = await this.#caller(name, this.definition())
       const run = dying.work.get('order', 'f')
       const calls = Promise.allSettled([run.again(), run.fork(copied)])
       this.clock.after(this.random() * 150, () => void dying.engine.close())
@@ -218,6 +219,7 @@ class World extends Simulation {
     while ((await failed.state()).status === 'failed')
       await failed.again().catch((error: unknown) => assert.equal((error as RunError).code, 'RUN_NOT_AGAIN'))
     for (const run of [failed, copy]) assert.deepEqual(await run.result(), expected('f'))
+    this.#checkOwned()
   }
 
   /** Whatever has died, each journal is that of a run. */
@@ -229,15 +231,27 @@ class World extends Simulation {
 
 const expected = (key: string): string[] => [key, 'first', 'left', 'right', 'won', `for ${key}`, 'last']
 
-test('no recorded step is run again, and each run has one result, whatever dies', async () => {
+async function playAll(count: number, play: (world: World) => Promise<void>, more: number[] = []) {
   let deaths = 0
-  const play = async (seed: number, clock: Engine['clock']): Promise<void> => {
-    const world = new World(seed, clock)
-    await world.play()
+  for (const seed of [...seeds(count, rowsOfPart), ...more]) {
+    const world = new World(seed)
+    await world.run(play(world)).catch((cause: unknown) => {
+      throw new Error(`CORESPUN_SEED=${seed}: ${String(cause)}`, { cause })
+    })
     deaths += world.deaths
   }
   await seeded(104, play, { isParted: true })
   // Here a process takes up by a new item what another one still has.
   await scripted((clock) => play(702, clock), 702)
   assert.ok(deaths > 0)
-})
+}
+
+// In 702 a process takes up by a new item what another one still has.
+test('no recorded step is run again, and each run has one result, whatever dies', () =>
+  playAll(104, (world) => world.play(), [702]))
+
+test('a run that takes the key of one that was forgotten ends, whoever wakes that', () =>
+  playAll(24, (world) => world.playReuse()))
+
+test('what is written to run again or to copy is that of a run, and is done once', () =>
+  playAll(24, (world) => world.playAgain()))
