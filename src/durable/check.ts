@@ -13,7 +13,7 @@ import { RunError, type RunFacts } from './errors.ts'
 import { aborted, orAborted } from './interrupts.ts'
 import type { JournalEntry } from './records.ts'
 import { Replay } from './replay.ts'
-import type { Children, OwnRoom } from './room.ts'
+import type { OwnRoom } from './room.ts'
 
 interface Ended {
   readonly run: RunFacts
@@ -91,7 +91,7 @@ class Second implements Asking {
     this.#differ(new RunError('RUN_DIFFERS', { ...this.facts, second: `asks for ${asked}` }))
   }
 
-  async #recorded(what: Asked, interrupted: AbortSignal): Promise<unknown> {
+  async ask(what: Asked, _: unknown, interrupted: AbortSignal): Promise<unknown> {
     let entry: Promise<JournalEntry> | undefined
     try {
       entry = this.#replay.ask(what)
@@ -112,37 +112,9 @@ class Second implements Asking {
     return aborted(interrupted)
   }
 
-  step(what: Asked, _: unknown, interrupted: AbortSignal): Promise<unknown> {
-    return this.#recorded(what, interrupted)
-  }
-
-  pause(what: Asked, _: number, interrupted: AbortSignal): Promise<unknown> {
-    return this.#recorded(what, interrupted)
-  }
-
-  signal(what: Asked, _: unknown, interrupted: AbortSignal): Promise<unknown> {
-    return this.#recorded(what, interrupted)
-  }
-
-  now(what: Asked, interrupted: AbortSignal): Promise<unknown> {
-    return this.#recorded(what, interrupted)
-  }
-
-  patched(what: Asked, interrupted: AbortSignal): Promise<unknown> {
-    return this.#recorded(what, interrupted)
-  }
-
-  checkpoint(what: Asked, _: Uint8Array, interrupted: AbortSignal): Promise<unknown> {
-    return this.#recorded(what, interrupted)
-  }
-
   isPast(what: Asked): boolean {
     return this.#replay.isPast(what)
   }
 
   expose(): void {}
-
-  children(name: string): Promise<Children> {
-    throw new Error(`no run of ${name} is started the second time`)
-  }
 }

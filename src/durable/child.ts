@@ -11,6 +11,7 @@ import type { Durable } from './definition.ts'
 import { wrong } from './errors.ts'
 import { checkKey } from './keys.ts'
 import { performed, uuidOf } from './operations.ts'
+import type { Children } from './room.ts'
 
 const KINDS = { key: text<undefined>(undefined) }
 
@@ -55,10 +56,12 @@ export function* child<Input, Value>(
   const fresh = chosen ?? uuidOf({ ...start, key: `${run.facts.key}/${start.key}` })
   let key = fresh
   const parent = { ...run.facts, signal: start.key }
-  function* recorded(what: string, fn: () => unknown): Operation<unknown, unknown> {
+  function* recorded(what: string, fn: (of: Children) => unknown): Operation<unknown, unknown> {
     const of = what === '' ? start : asked('child()', `${what}(${name})`)
-    const call = { fn, args: [], retry: undefined, timeoutMs: undefined, zone: undefined }
-    return yield* performed(of, (interrupted) => run.step(of, call, interrupted))
+    const rest = { args: [], retry: undefined, timeoutMs: undefined, zone: undefined }
+    return yield* performed(of, (live, interrupted) =>
+      live.step(of, { fn: async () => fn(await live.children(name)), ...rest }, interrupted),
+    )
   }
   let hasEnded = false
   function* waited(): Operation<unknown, unknown> {
@@ -66,23 +69,23 @@ export function* child<Input, Value>(
     let ended: unknown
     do {
       const end = asked('child()', `end(${name})`)
-      ended = yield* performed(end, (interrupted) => run.signal(end, call, interrupted))
+      ended = yield* performed(end, (live, interrupted) => live.signal(end, call, interrupted))
       // Of one that was started there before a checkpoint.
     } while (ended !== undefined && ended !== key)
     hasEnded = true
-    return yield* recorded('result', async () => (await run.children(name)).result(key))
+    return yield* recorded('result', (of) => of.result(key))
   }
   // One that was started is known, whenever its parent is interrupted.
   return (yield* uninterruptibleMask(function* (restore): Operation<unknown, unknown> {
-    const started = yield* recorded('', async () => {
-      await (await run.children(name)).start(fresh, input, parent)
+    const started = yield* recorded('', async (of) => {
+      await of.start(fresh, input, parent)
       return fresh
     })
     key = started as string
     try {
       return yield* restore(waited())
     } finally {
-      if (!hasEnded) yield* recorded('cancel', async () => (await run.children(name)).cancel(key))
+      if (!hasEnded) yield* recorded('cancel', (of) => of.cancel(key))
     }
   })) as Value
 }

@@ -26,7 +26,23 @@ export interface SignalCall {
   readonly timeoutMs: number | undefined
 }
 
-/** A run, as its code sees it. What is interrupted resolves. */
+/** What a run does of what was not recorded. What is interrupted resolves. */
+export interface Live {
+  step(what: Asked, call: StepCall, interrupted: AbortSignal): Promise<unknown>
+  pause(what: Asked, ms: number, interrupted: AbortSignal): Promise<unknown>
+  signal(what: Asked, call: SignalCall, interrupted: AbortSignal): Promise<unknown>
+  /** A value that follows from the time. */
+  value(what: Asked, see: (atMs: number) => unknown, interrupted: AbortSignal): Promise<unknown>
+  /** Begins anew with the input, and does not resolve. */
+  checkpoint(what: Asked, input: Uint8Array, interrupted: AbortSignal): Promise<unknown>
+  /** The runs of a definition, for who starts one of them. */
+  children(name: string): Promise<Children>
+}
+
+/** How what is asked for begins. */
+export type Begin = (live: Live, interrupted: AbortSignal) => Promise<unknown>
+
+/** A run, as its code sees it. */
 export interface Asking {
   readonly facts: RunFacts
   /** What its ids and random numbers follow from. */
@@ -35,19 +51,12 @@ export interface Asking {
   readonly leftReason: string | undefined
   /** Aborted when this process does not have the run any more. */
   readonly whenLeft: AbortSignal
-  step(what: Asked, call: StepCall, interrupted: AbortSignal): Promise<unknown>
-  pause(what: Asked, ms: number, interrupted: AbortSignal): Promise<unknown>
-  signal(what: Asked, call: SignalCall, interrupted: AbortSignal): Promise<unknown>
-  now(what: Asked, interrupted: AbortSignal): Promise<unknown>
-  /** Begins anew with the input, and does not resolve. */
-  checkpoint(what: Asked, input: Uint8Array, interrupted: AbortSignal): Promise<unknown>
+  /** What was recorded, or else what `begin` makes of it. Resolves when it is interrupted. */
+  ask(what: Asked, begin: Begin, interrupted: AbortSignal): Promise<unknown>
   /** Whether the code was changed behind where the run is. */
   isPast(what: Asked): boolean
-  patched(what: Asked, interrupted: AbortSignal): Promise<unknown>
   /** Shows what the function returns, from now on. */
   expose(see: () => unknown): void
-  /** The runs of a definition, for who starts one of them. */
-  children(name: string): Promise<Children>
 }
 
 /** Something that the code of a run asks for. */

@@ -11,6 +11,7 @@ import {
   messageOf,
   refuser,
 } from '../base/index.ts'
+import { hasCode, mayPass } from '../fleet/internal.ts'
 import { register } from '../transport/internal.ts'
 
 /** Which run an error is about: the name of its definition, and its key. */
@@ -124,3 +125,9 @@ export function readable<Value>(run: RunFacts, record: string, read: () => Value
     throw new RunError('RUN_UNREADABLE', { ...run, record, reason: messageOf(cause) }, { cause })
   }
 }
+
+/** The connection has ended, or the file is full: for another process, or for later. */
+export const isForLater = (error: unknown): boolean =>
+  error instanceof RunError ||
+  mayPass(error) ||
+  hasCode(error, 'FLEET_CLOSED', 'FLEET_CONFLICT', 'FLEET_FILE_CORRUPT')

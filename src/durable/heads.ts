@@ -57,14 +57,16 @@ export function replaceHead(
   key: string,
   head: Head,
   revision: number,
+  goesOn = (): boolean => true,
 ): Promise<number | undefined> {
   const bytes = writeHead(head)
-  return certainly(engine, async () => {
+  const write = async (): Promise<number | undefined> => {
     const written = await unlessConflict(heads.put(key, bytes, { revision }))
     if (written !== undefined) return written
     const found = await heads.get(key)
     return found?.bytes !== undefined && Buffer.compare(found.bytes, bytes) === 0 ? found.revision : undefined
-  })
+  }
+  return certainly(engine, write, goesOn)
 }
 
 /**
@@ -97,6 +99,11 @@ export async function headOf(
 }
 
 /** A journal, for who looks at it or copies it. */
-export function journalNamed({ engine, journals: values }: Room, run: RunFacts, id: string): Journal {
-  return new Journal({ engine, values, id, run, sinceMs: 0, goesOn: () => true, lost: () => {} })
+export function journalNamed(
+  { engine, journals: values }: Room,
+  run: RunFacts,
+  id: string,
+  goesOn = (): boolean => true,
+): Journal {
+  return new Journal({ engine, values, id, run, sinceMs: 0, goesOn, lost: () => {} })
 }

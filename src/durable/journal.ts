@@ -7,7 +7,7 @@
  * head does not name any more is deleted, so who has not written for a while looks behind its write whether
  * the head names it: otherwise what it has written does not count.
  */
-import { type Engine, type KeyValue, certainly, isDone } from '../fleet/internal.ts'
+import { type Engine, type KeyValue, certainly, errorFrame, isDone } from '../fleet/internal.ts'
 import { RunError, type RunFacts, readable } from './errors.ts'
 import { type JournalEntry, RECORD_BYTES, readRecord, writeRecord } from './records.ts'
 
@@ -98,6 +98,17 @@ export class Journal {
   /** @throws {RunError} `RUN_TOO_LARGE`. */
   checkSize(what: string, { length: bytes }: Uint8Array): void {
     if (bytes > this.#bytesMax) throw new RunError('RUN_TOO_LARGE', { what, bytes, bytesMax: this.#bytesMax })
+  }
+
+  /** The frame of an error; of one that is too large, that of the refusal. */
+  errorFrame(error: unknown, what: string): Uint8Array {
+    const frame = errorFrame(error)
+    try {
+      this.checkSize(what, frame)
+      return frame
+    } catch (tooLarge) {
+      return errorFrame(tooLarge)
+    }
   }
 
   /** Resolves when the entry is kept. Rejects when it cannot be, as no later one can. */

@@ -8,7 +8,7 @@ import { type Operation, Schedule, attempt } from '../fiber/index.ts'
 import { runningFiber } from '../fiber/internal.ts'
 import { encode } from '../transport/index.ts'
 import type { AnyZone } from '../zone/index.ts'
-import { type Asked, type StepCall, asked, checkHeld, inBranch } from './context.ts'
+import { type Asked, type Begin, type StepCall, asked, checkHeld, inBranch } from './context.ts'
 import { wrong } from './errors.ts'
 import { checkName } from './keys.ts'
 
@@ -101,7 +101,7 @@ export function* step(
     throw wrong('step(): zone', 'a zone', zone)
   const call = { fn: fn as StepCall['fn'], args, retry, timeoutMs, zone: zone as AnyZone | undefined }
   const what = asked(`step(${JSON.stringify(name)})`, name)
-  return yield* performed(what, (interrupted) => what.run.step(what, call, interrupted))
+  return yield* performed(what, (live, interrupted) => live.step(what, call, interrupted))
 }
 
 /**
@@ -152,7 +152,7 @@ export function* pause(time: number | Duration): Operation<void, unknown> {
   if (!(ms >= 0 && ms < Infinity))
     throw wrong('pause(): the time', 'milliseconds from 0, or such as 10 s, 5 min, 1.5 h, 3 days', time)
   const what = asked('pause()', 'pause()')
-  yield* performed(what, (interrupted) => what.run.pause(what, ms, interrupted))
+  yield* performed(what, (live, interrupted) => live.pause(what, ms, interrupted))
 }
 
 /** A time as it is spoken: `10 s`, `1.5 h`, `3 days`. */
@@ -211,21 +211,19 @@ export function* signal(
   checkName('signal()', name)
   const { timeoutMs } = optionsOf(options, SIGNAL_KINDS, wrong, 'signal()')
   const what = asked(`signal(${JSON.stringify(name)})`, `signal(${name})`)
-  return yield* performed(what, (interrupted) => what.run.signal(what, { name, timeoutMs }, interrupted))
+  return yield* performed(what, (live, interrupted) => live.signal(what, { name, timeoutMs }, interrupted))
 }
 
 /**
  * In a finalizer or a `finally` block nothing interrupts the fiber: there what is asked for ends when this
  * process does not have the run any more, and its code must not go on as if it were done.
  */
-export function* performed(
-  { run }: Asked,
-  perform: (interrupted: AbortSignal) => Promise<unknown>,
-): Operation<unknown, unknown> {
+export function* performed(what: Asked, begin: Begin): Operation<unknown, unknown> {
+  const { run } = what
   const isMasked = runningFiber()?.isMasked === true
   return yield* attempt(async (signal) => {
-    if (!isMasked) return perform(signal)
-    const value = await perform(run.whenLeft)
+    if (!isMasked) return run.ask(what, begin, signal)
+    const value = await run.ask(what, begin, run.whenLeft)
     checkHeld(run)
     return value
   })
@@ -245,7 +243,8 @@ export function* performed(
  */
 export function* now(): Operation<number, unknown> {
   const what = asked('now()', 'now()')
-  return (yield* performed(what, (interrupted) => what.run.now(what, interrupted))) as number
+  const recorded = performed(what, (live, interrupted) => live.value(what, (atMs) => atMs, interrupted))
+  return (yield* recorded) as number
 }
 
 /**
@@ -269,7 +268,8 @@ export function* patched(name: string): Operation<boolean, unknown> {
   checkName('patched()', name)
   const what = asked(`patched(${JSON.stringify(name)})`, `patched(${name})`)
   if (what.run.isPast(what)) return false
-  return (yield* performed(what, (interrupted) => what.run.patched(what, interrupted))) as boolean
+  const recorded = performed(what, (live, interrupted) => live.value(what, () => true, interrupted))
+  return (yield* recorded) as boolean
 }
 
 /**
@@ -329,7 +329,7 @@ export function* expose(see: () => unknown): Operation<void> {
 export function* checkpoint(input: unknown): Operation<never, unknown> {
   const what = asked('checkpoint()', 'checkpoint()')
   const frame = encode(input)
-  return (yield* performed(what, (interrupted) => what.run.checkpoint(what, frame, interrupted))) as never
+  return (yield* performed(what, (live, interrupted) => live.checkpoint(what, frame, interrupted))) as never
 }
 
 /**

@@ -6,7 +6,7 @@
  *
  * Over 400 lines: three classes, of the runs, of a definition and of others' definitions, share its limits.
  */
-import { flag, integer, meters, milliseconds, optionsOf } from '../base/index.ts'
+import { flag, integer, meters, milliseconds, optionsOf, text } from '../base/index.ts'
 import {
   type Engine,
   type Entry,
@@ -98,21 +98,8 @@ export interface RunPage {
   readonly next: string | undefined
 }
 
-const LIST_KINDS = {
-  after: {
-    expected: 'what next of the page before is',
-    accepts: (value: unknown) => typeof value === 'string',
-    default: undefined as string | undefined,
-  },
-  itemsMax: integer(1, 1000, 100),
-}
-const START_KINDS = {
-  key: {
-    expected: 'a string',
-    accepts: (value: unknown) => typeof value === 'string',
-    default: undefined as string | undefined,
-  },
-}
+const LIST_KINDS = { after: text<undefined>(undefined), itemsMax: integer(1, 1000, 100) }
+const START_KINDS = { key: text<undefined>(undefined) }
 const CLOSE_KINDS = { timeoutMs: milliseconds(DAY_MS, 5000) }
 
 /** The clock on the wall, which tests replace. */
@@ -313,7 +300,7 @@ class Taker implements Here {
     const running = this.held.get(lease.id)
     if (this.#isClosing) return lease.again(0)
     if (running !== undefined)
-      return running.leftReason === undefined ? running.adopt(lease) : lease.again(SAME_KEY_MS)
+      return running.hasLeft ? lease.again(SAME_KEY_MS) : running.adopt(lease)
     const run = new HeldRun(this.room, lease)
     this.held.set(lease.id, run)
     try {
