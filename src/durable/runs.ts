@@ -3,47 +3,20 @@
  *
  * An item of a queue is a run that has not ended, lent to the process that has it. What is kept of runs, and
  * what an item that is lent becomes, is in held.ts and run.ts.
- *
- * Over 400 lines: three classes, of the runs, of a definition and of others' definitions, share its limits.
  */
-import { flag, integer, meters, milliseconds, optionsOf, text } from '../base/index.ts'
-import {
-  type Engine,
-  type Entry,
-  type Fleet,
-  type KeyValue,
-  type Lease,
-  certainly,
-  opened as openedOnce,
-  runsQueueName,
-} from '../fleet/internal.ts'
-import { encode } from '../transport/index.ts'
+import { flag, integer, milliseconds, optionsOf, text } from '../base/index.ts'
+import { type Engine, type Fleet, certainly } from '../fleet/internal.ts'
 import type { Durable } from './definition.ts'
 import { RunError, readable, wrong } from './errors.ts'
 import { begin } from './heads.ts'
-import { HeldRun } from './held.ts'
 import { checkKey } from './keys.ts'
-import {
-  type Head,
-  type Parent,
-  boxesName,
-  exposedName,
-  hasEnded,
-  headsName,
-  journalName,
-  readHead,
-} from './records.ts'
-import type { Children, OwnRoom, ReportedRun, Room } from './room.ts'
-import { type Here, Run } from './run.ts'
+import { readHead } from './records.ts'
+import { Rooms, type Wall, freshHead, openRoom } from './rooms.ts'
+import { Run } from './run.ts'
 import { type RunInfo, infoOf } from './state.ts'
+import { type Settings, Taker } from './taker.ts'
 
-/** How often a head is read while its end is waited for: the report of a change may be lost. */
-const LOOK_MS = 1000
 const DAY_MS = 86_400_000
-/** How long opening repeats what the engine has not confirmed. */
-const OPEN_MS = 15_000
-/** Delay of an item whose run this process has not finished leaving. */
-const SAME_KEY_MS = 50
 
 /** Which runs, and how they are held. */
 export interface RunsOptions<Definitions extends readonly Durable[] = readonly Durable[]> {
@@ -102,11 +75,6 @@ const LIST_KINDS = { after: text<undefined>(undefined), itemsMax: integer(1, 100
 const START_KINDS = { key: text<undefined>(undefined) }
 const CLOSE_KINDS = { timeoutMs: milliseconds(DAY_MS, 5000) }
 
-/** The clock on the wall, which tests replace. */
-export interface Wall {
-  readonly nowMs: () => number
-}
-
 /**
  * Runs definitions in this process, and starts and finds their runs. Several processes may offer a
  * definition: one of them takes a run, and another when that one has died.
@@ -138,189 +106,6 @@ export async function runs<const Definitions extends readonly Durable[]>(
   if (definitions === undefined)
     throw wrong('runs(): definitions', RUNS_KINDS.definitions.expected, definitions)
   return Runs.open(fleet.engine, definitions as Definitions, settings)
-}
-
-interface Settings {
-  readonly runsMax: number
-  readonly leaseMs: number
-  readonly idleMs: number
-  readonly check?: boolean
-}
-
-/** What keeps the runs of a definition, which this process need not have. */
-async function openRoom(engine: Engine, name: string, { nowMs }: Wall): Promise<Room> {
-  const opened = <Value>(work: () => Promise<Value>): Promise<Value> =>
-    certainly(engine, work, (spentMs) => spentMs < OPEN_MS)
-  const values = (of: string): Promise<KeyValue> => opened(() => engine.keyValue(of, { ttlMs: 0 }))
-  return {
-    engine,
-    name,
-    queue: await opened(() => engine.queue(runsQueueName(name))),
-    heads: await values(headsName(name)),
-    journals: await values(journalName(name)),
-    boxes: await values(boxesName(name)),
-    exposed: openedOnce(() => values(exposedName(name))),
-    nowMs,
-  }
-}
-
-/** The rooms of definitions whose runs this process starts or reports to, each opened once. */
-class Rooms {
-  readonly #rooms = new Map<string, Promise<Room>>()
-  readonly #open: (name: string) => Promise<Room>
-
-  constructor(open: (name: string) => Promise<Room>) {
-    this.#open = open
-  }
-
-  of(name: string): Promise<Room> {
-    const open = this.#rooms.get(name) ?? this.#open(name)
-    this.#rooms.set(name, open)
-    open.catch(() => this.#rooms.delete(name))
-    return open
-  }
-
-  async run(name: string, key: string): Promise<Run> {
-    const room = await this.of(name)
-    const { clock } = room.engine
-    const changed = (): Promise<void> => new Promise((resolve) => void clock.after(LOOK_MS, resolve))
-    return new Run({ name, key }, room, { changed, running: () => undefined, stages: [] })
-  }
-
-  async children(name: string): Promise<Children> {
-    const room = await this.of(name)
-    return {
-      start: (key, input, parent) => this.#start(room, key, input, parent),
-      result: async (key) => (await this.run(name, key)).result(),
-      cancel: async (key) => (await this.run(name, key)).cancel(),
-    }
-  }
-
-  async #start(room: Room, key: string, input: unknown, parent: Parent): Promise<void> {
-    await begin(room, key, { ...freshHead(input, room.nowMs()), parent })
-    const entry = await certainly(room.engine, () => room.heads.get(key))
-    const bytes = entry?.bytes
-    const head = bytes && readable({ name: room.name, key }, key, () => readHead(bytes))
-    const of = head?.parent
-    if (of?.name !== parent.name || of.key !== parent.key || of.signal !== parent.signal)
-      throw new RunError('RUN_TAKEN', { name: room.name, key })
-    // It was started before, by a parent that is run again.
-    if (hasEnded(head as Head)) await this.report(parent, { id: (head as Head).id, key })
-  }
-
-  /** One that has ended, or was forgotten, does not wait for it any more. */
-  async report({ name, key, signal }: Parent, child: ReportedRun): Promise<void> {
-    try {
-      await (await this.run(name, key)).send({ id: child.id, name: signal, frame: encode(child.key) })
-    } catch (error) {
-      const isOver = error instanceof RunError && (error.code === 'RUN_ENDED' || error.code === 'RUN_UNKNOWN')
-      if (!isOver) throw error
-    }
-  }
-}
-
-/** That of a run that begins. */
-const freshHead = (input: unknown, startedMs: number): Head => ({
-  ...({ status: 'running', endedMs: 0, dueMs: 0, awaits: [], frame: undefined } as const),
-  ...{ id: crypto.randomUUID(), input: encode(input), startedMs, trace: meters.steps?.current() },
-})
-
-/** The runs of a definition, as this process has them. */
-class Taker implements Here {
-  readonly room: OwnRoom
-  readonly stages: readonly string[]
-  readonly held = new Map<string, HeldRun>()
-  readonly #listeners = new Map<string, Set<() => void>>()
-  readonly #ends: (() => void)[] = []
-  #isClosing = false
-  #idle: () => void = () => {}
-
-  private constructor(room: OwnRoom, stages: readonly string[] = []) {
-    this.room = room
-    this.stages = stages
-  }
-
-  static async open({ name, body, stages }: Durable, settings: Settings, rooms: Rooms): Promise<Taker> {
-    const { leaseMs, idleMs, runsMax, check = false } = settings
-    const children = (of: string): Promise<Children> => rooms.children(of)
-    const report = (parent: Parent, child: ReportedRun): Promise<void> => rooms.report(parent, child)
-    const room = { ...(await rooms.of(name)), body, leaseMs, idleMs, check, children, report }
-    const taker = new Taker(room, stages)
-    const { engine, heads, boxes, queue } = taker.room
-    const opened = <Value>(work: () => Promise<Value>): Promise<Value> =>
-      certainly(engine, work, (spentMs) => spentMs < OPEN_MS)
-    const changed = ({ key }: Entry): void => taker.#changed(key)
-    try {
-      for (const kept of [heads, boxes])
-        taker.#ends.push(await opened(() => kept.watch(changed, { from: 'now' })))
-      const lent = (lease: Lease): void => void taker.#lent(lease)
-      if (runsMax > 0) taker.#ends.push(await opened(() => queue.take(lent, { leasesMax: runsMax, leaseMs })))
-    } catch (error) {
-      for (const end of taker.#ends) end()
-      throw error
-    }
-    // Nothing that runs can be recorded any more.
-    void engine.ended.then(() => taker.#abandon())
-    return taker
-  }
-
-  #abandon(): void {
-    this.#isClosing = true
-    for (const run of this.held.values()) run.abandon()
-  }
-
-  #changed(key: string): void {
-    this.held.get(key)?.check()
-    const listeners = this.#listeners.get(key)
-    this.#listeners.delete(key)
-    for (const listener of listeners ?? []) listener()
-  }
-
-  running(key: string): ReadonlyMap<string, number> | undefined {
-    return this.held.get(key)?.running
-  }
-
-  /** Resolves when the head may have changed. */
-  changed(key: string): Promise<void> {
-    return new Promise((resolve) => {
-      const all = this.#listeners.get(key) ?? new Set()
-      this.#listeners.set(key, all)
-      const settle = (): void => {
-        end()
-        all.delete(settle)
-        if (all.size === 0 && this.#listeners.get(key) === all) this.#listeners.delete(key)
-        resolve()
-      }
-      const end = this.room.engine.clock.after(LOOK_MS, settle)
-      all.add(settle)
-    })
-  }
-
-  async #lent(lease: Lease): Promise<void> {
-    const running = this.held.get(lease.id)
-    if (this.#isClosing) return lease.again(0)
-    if (running !== undefined)
-      return running.hasLeft ? lease.again(SAME_KEY_MS) : running.adopt(lease)
-    const run = new HeldRun(this.room, lease)
-    this.held.set(lease.id, run)
-    try {
-      await run.run()
-    } finally {
-      this.held.delete(lease.id)
-      if (this.held.size === 0) this.#idle()
-    }
-  }
-
-  async close(timeoutMs: number): Promise<void> {
-    this.#isClosing = true
-    for (const end of this.#ends) end()
-    if (this.held.size === 0) return
-    const idle = new Promise<void>((resolve) => (this.#idle = resolve))
-    for (const run of this.held.values()) run.close()
-    const end = this.room.engine.clock.after(timeoutMs, () => this.#abandon())
-    await idle
-    end()
-  }
 }
 
 /**

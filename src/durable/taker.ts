@@ -1,0 +1,118 @@
+/**
+ * Takes the runs of a definition from their queue, as many as this process may have, and has a list of them.
+ *
+ * A lost lease may be lent to this process again: its run goes on with the new one.
+ */
+import type { Entry, Lease } from '../fleet/internal.ts'
+import type { Durable } from './definition.ts'
+import { HeldRun } from './held.ts'
+import type { Parent } from './records.ts'
+import type { Children, OwnRoom, ReportedRun } from './room.ts'
+import { LOOK_MS, type Rooms, opening } from './rooms.ts'
+import type { Here } from './run.ts'
+
+/** Delay of an item whose run this process has not finished leaving. */
+const SAME_KEY_MS = 50
+
+export interface Settings {
+  readonly runsMax: number
+  readonly leaseMs: number
+  readonly idleMs: number
+  readonly check?: boolean
+}
+
+/** The runs of a definition, as this process has them. */
+export class Taker implements Here {
+  readonly room: OwnRoom
+  readonly stages: readonly string[]
+  readonly held = new Map<string, HeldRun>()
+  readonly #listeners = new Map<string, Set<() => void>>()
+  readonly #ends: (() => void)[] = []
+  #isClosing = false
+  #idle: () => void = () => {}
+
+  private constructor(room: OwnRoom, stages: readonly string[] = []) {
+    this.room = room
+    this.stages = stages
+  }
+
+  static async open({ name, body, stages }: Durable, settings: Settings, rooms: Rooms): Promise<Taker> {
+    const { leaseMs, idleMs, runsMax, check = false } = settings
+    const children = (of: string): Promise<Children> => rooms.children(of)
+    const report = (parent: Parent, child: ReportedRun): Promise<void> => rooms.report(parent, child)
+    const room = { ...(await rooms.of(name)), body, leaseMs, idleMs, check, children, report }
+    const taker = new Taker(room, stages)
+    const { engine, heads, boxes, queue } = taker.room
+    const changed = ({ key }: Entry): void => taker.#changed(key)
+    try {
+      for (const kept of [heads, boxes])
+        taker.#ends.push(await opening(engine, () => kept.watch(changed, { from: 'now' })))
+      const lent = (lease: Lease): void => void taker.#lent(lease)
+      if (runsMax > 0) taker.#ends.push(await opening(engine, () => queue.take(lent, { leasesMax: runsMax, leaseMs })))
+    } catch (error) {
+      for (const end of taker.#ends) end()
+      throw error
+    }
+    // Nothing that runs can be recorded any more.
+    void engine.ended.then(() => taker.#abandon())
+    return taker
+  }
+
+  #abandon(): void {
+    this.#isClosing = true
+    for (const run of this.held.values()) run.abandon()
+  }
+
+  #changed(key: string): void {
+    this.held.get(key)?.check()
+    const listeners = this.#listeners.get(key)
+    this.#listeners.delete(key)
+    for (const listener of listeners ?? []) listener()
+  }
+
+  running(key: string): ReadonlyMap<string, number> | undefined {
+    return this.held.get(key)?.running
+  }
+
+  /** Resolves when the head may have changed. */
+  changed(key: string): Promise<void> {
+    return new Promise((resolve) => {
+      const all = this.#listeners.get(key) ?? new Set()
+      this.#listeners.set(key, all)
+      const settle = (): void => {
+        end()
+        all.delete(settle)
+        if (all.size === 0 && this.#listeners.get(key) === all) this.#listeners.delete(key)
+        resolve()
+      }
+      const end = this.room.engine.clock.after(LOOK_MS, settle)
+      all.add(settle)
+    })
+  }
+
+  async #lent(lease: Lease): Promise<void> {
+    const running = this.held.get(lease.id)
+    if (this.#isClosing) return lease.again(0)
+    if (running !== undefined)
+      return running.hasLeft ? lease.again(SAME_KEY_MS) : running.adopt(lease)
+    const run = new HeldRun(this.room, lease)
+    this.held.set(lease.id, run)
+    try {
+      await run.run()
+    } finally {
+      this.held.delete(lease.id)
+      if (this.held.size === 0) this.#idle()
+    }
+  }
+
+  async close(timeoutMs: number): Promise<void> {
+    this.#isClosing = true
+    for (const end of this.#ends) end()
+    if (this.held.size === 0) return
+    const idle = new Promise<void>((resolve) => (this.#idle = resolve))
+    for (const run of this.held.values()) run.close()
+    const end = this.room.engine.clock.after(timeoutMs, () => this.#abandon())
+    await idle
+    end()
+  }
+}
