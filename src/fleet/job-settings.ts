@@ -37,6 +37,11 @@ export interface RetryOptions {
   readonly backoffMsMax?: number
   /** Most hosts that may be lost while they run the job; then it is a dead letter. Default 3. */
   readonly hostsLostMax?: number
+  /**
+   * How long hosts whose module has no such function return it without counting that, as during a rollout, in
+   * ms; then it fails as others do. 0: a misspelt name fails at once. Default 300,000.
+   */
+  readonly missingMs?: number | undefined
 }
 
 /** What runs SQL within a transaction of a caller: a client of the package pg, or what has its `query`. */
@@ -53,8 +58,11 @@ export interface ScheduleOptions {
   readonly cron?: string | undefined
   /** The time zone of `cron`, by its IANA name. Default `UTC`. */
   readonly timeZone?: string
-  /** Whether it adds a job while the one before waits or runs; false: that time is left out. Default true. */
-  readonly overlaps?: boolean
+  /**
+   * Whether it adds a job while the one before waits or runs. False: that time is left out. `queue`: one job
+   * waits for that one, and further times are left out. `cancel`: that one is cancelled. Default true.
+   */
+  readonly overlaps?: boolean | 'queue' | 'cancel'
 }
 
 /** How many jobs run at once, and how many begin in a span, on all hosts together. */
@@ -110,12 +118,19 @@ const RETRY_KINDS = {
   backoffMs: milliseconds(YEAR_MS, 1000),
   backoffMsMax: milliseconds(YEAR_MS, 60_000),
   hostsLostMax: integer(0, 1000, 3),
+  missingMs: milliseconds<number | undefined>(YEAR_MS, undefined),
+}
+const OVERLAPS = [true, false, 'queue', 'cancel'] as const
+const OVERLAPS_KIND: Kind<(typeof OVERLAPS)[number]> = {
+  expected: "true, false, 'queue' or 'cancel'",
+  accepts: (value) => OVERLAPS.some((each) => each === value),
+  default: true,
 }
 const SCHEDULE_KINDS = {
   everyMs: integer<number | undefined>(1000, YEAR_MS, undefined),
   cron: text<string | undefined>(undefined),
   timeZone: text('UTC'),
-  overlaps: flag(true),
+  overlaps: OVERLAPS_KIND,
 }
 const LIMIT_OPTION_KINDS = {
   per: text<string | undefined>(undefined),
@@ -154,7 +169,10 @@ const LIMIT_KINDS = {
 /** Whether these are complete limits of a job, as another process has written them. */
 export function areLimits(limits: unknown): boolean {
   const given = Object(limits) as Record<string, unknown>
-  return Object.entries(LIMIT_KINDS).every(([name, kind]) => kind.accepts(given[name]))
+  // Absent in jobs that have the default.
+  const { missingMs, ...kinds } = LIMIT_KINDS
+  const isMissingMs = given['missingMs'] === undefined || missingMs.accepts(given['missingMs'])
+  return isMissingMs && Object.entries(kinds).every(([name, kind]) => kind.accepts(given[name]))
 }
 
 /** Whether this is a schedule of a job, as another process has written it. */
@@ -216,7 +234,8 @@ export function jobOptions(options: unknown) {
     throw wrong(`${call}: client`, 'left out with replace, which ends another job', 'both')
   if (repeat !== undefined && own.client !== undefined)
     throw wrong(`${call}: client`, 'left out with schedule, which may replace another one', 'both')
-  return { ...own, repeat, limit, after, retry: optionsOf(retry, RETRY_KINDS, wrong, call, 'retry') }
+  const { missingMs, ...retries } = optionsOf(retry, RETRY_KINDS, wrong, call, 'retry')
+  return { ...own, repeat, limit, after, retry: { ...retries, ...(missingMs !== undefined && { missingMs }) } }
 }
 
 /** @throws {FleetError} `FLEET_ARGUMENT`. */

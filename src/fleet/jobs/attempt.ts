@@ -32,6 +32,7 @@ import type { End, Engine, KeyValue, Lease, Queue } from '../engine/engine.ts'
 import { FleetError, hasCode, isDone, mayPass } from '../errors.ts'
 import type { Carried } from '../wire.ts'
 import type { EndedFrame } from '../worker/current.ts'
+import { cancelled } from './cancelled.ts'
 import { publish } from './events.ts'
 import type { Slots } from './gate.ts'
 import type { Joins } from './joins.ts'
@@ -416,7 +417,7 @@ export class Attempt {
     const ageMs = Math.max(1, this.#ageMs())
     const { missingMs } = this.#record
     if (missingMs === 0) this.#record = { ...this.#withError(frame), missingMs: ageMs }
-    const waitMs = missingPause(this.#key, ageMs - this.#record.missingMs)
+    const waitMs = missingPause(this.#key, limits, ageMs - this.#record.missingMs)
     return waitMs === undefined ? this.#failed(limits, frame) : this.#later(waitMs)
   }
 
@@ -470,7 +471,7 @@ export class Attempt {
   async #repeat(job: Job, repeat: Repeat): Promise<void> {
     const lease = this.#lease
     const { addedMs } = lease
-    const { queue, certainly, records } = this.#host
+    const { certainly, records } = this.#host
     const nowMs = addedMs + lease.ageMs()
     const isKnown = this.#record.status === 'scheduled'
     let dueMs
@@ -478,9 +479,9 @@ export class Attempt {
       const firstMs = isKnown ? this.#record.dueMs : await nextOf(repeat, addedMs, addedMs)
       dueMs = firstMs <= nowMs ? await nextOf(repeat, firstMs, nowMs) : firstMs
       const idOf = (ms: number): string => `${this.#key}@${new Date(ms).toISOString()}`
-      const isDue = firstMs <= nowMs
-      if (isDue && (repeat.overlaps !== false || !(await certainly(() => queue.find(idOf(this.#lastMs)))))) {
-        await this.#add(job, idOf(firstMs))
+      const more = firstMs <= nowMs ? await this.#overlapping(repeat, idOf(this.#lastMs)) : undefined
+      if (more !== undefined) {
+        await this.#add({ ...job, ...more }, idOf(firstMs))
         this.#lastMs = firstMs
       }
     } catch (error) {
@@ -494,6 +495,22 @@ export class Attempt {
     // It was cancelled before it had a record, which nobody else would delete.
     await isDone(certainly(() => records.delete(this.#key, this.#revision)))
     await this.#drop()
+  }
+
+  /** What a job of a schedule has beside; `undefined`: this time is left out. */
+  async #overlapping({ overlaps = true }: Repeat, last: string): Promise<Partial<Job> | undefined> {
+    const { queue, certainly } = this.#host
+    const found = overlaps === true ? undefined : await certainly(() => queue.find(last))
+    if (found === undefined) return {}
+    if (overlaps === false) return undefined
+    if (overlaps === 'cancel') {
+      await certainly(() => cancelled(this.#host, last))
+      return {}
+    }
+    // One that waits for another one is the next already.
+    const [before] = readJob(found.bytes)?.after ?? []
+    const isNext = before !== undefined && (await certainly(() => queue.find(before))) !== undefined
+    return isNext ? undefined : { after: [last] }
   }
 
   /** A job of a schedule, with arguments of its own. */

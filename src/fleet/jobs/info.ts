@@ -22,7 +22,10 @@ export interface JobInfo {
   readonly progress: unknown
   /** The errors of its last ten failures, the latest last. */
   readonly errors: readonly unknown[]
-  /** When a schedule, or a job that waits for its delay or for another attempt, is due. */
+  /**
+   * When a schedule, or a job that waits for its delay or for another attempt, is due; of a pattern of cron,
+   * once a host has had it.
+   */
   readonly dueAt: Date | undefined
 }
 
@@ -48,8 +51,8 @@ export function infoOf(key: string, record: JobRecord): JobInfo {
 }
 
 function dueAtOf({ status, dueMs, addedMs }: JobRecord): Date | undefined {
-  if (status === 'scheduled') return new Date(dueMs)
-  return status === 'waiting' && dueMs > 0 ? new Date(addedMs + dueMs) : undefined
+  if (dueMs === 0 || (status !== 'scheduled' && status !== 'waiting')) return undefined
+  return new Date(status === 'scheduled' ? dueMs : addedMs + dueMs)
 }
 
 /** The arguments of a job; none of one that cannot be read here, or has them elsewhere. */

@@ -30,6 +30,7 @@ import { type FarOptions, VALUE_BYTES_MAX, checkExport, checkKey } from '../sett
 import { written } from '../wire.ts'
 import type { ExportArgs } from '../zone/far-zone.ts'
 import { certainly, opened } from '../certainly.ts'
+import { cancelled } from './cancelled.ts'
 import { delayOf } from './delay.ts'
 import { Ends } from './ends.ts'
 import { type DeadJob, type JobInfo, argsOf, infoOf } from './info.ts'
@@ -62,9 +63,7 @@ import {
   readLetter,
   readRecord,
   recordsName,
-  sendEnd,
   writeJob,
-  writeRecord,
 } from './record.ts'
 import { nextOf, replaced } from './schedule.ts'
 import { substituted } from './substituted.ts'
@@ -363,7 +362,7 @@ export class Jobs<Module> {
     if (record !== undefined) return infoOf(key, record)
     const item = await queue.find(key)
     if (item === undefined) return undefined
-    return infoOf(key, freshOf(item, readJob(item.bytes)?.limits.delayMs))
+    return infoOf(key, freshOf(item, readJob(item.bytes)))
   }
 
   /**
@@ -379,31 +378,10 @@ export class Jobs<Module> {
   /** @param state Of another one nothing is done. */
   async #cancel(key: string, state?: LiveState): Promise<boolean> {
     const { queue, records } = await this.#room()
-    for (;;) {
-      const entry = await records.get(key)
-      const record = readRecord(entry?.bytes) ?? FRESH
-      const item = await queue.find(key)
-      const job = item && readJob(item.bytes)
-      if (hasEnded(record) || job === undefined) return false
-      // A schedule is one before a host has had it, too.
-      const status = job.repeat === undefined ? record.status : 'scheduled'
-      if (state !== undefined && status !== state) return false
-      if (job.repeat !== undefined) {
-        await queue.remove(key)
-        await this.#forgetSchedule(key)
-        this.#ends.drop(key)
-        await this.#large.delete(job.args)
-        return true
-      }
-      const cancelled = { ...record, status: 'cancelled', addedMs: identityOf(item!, job) } as const
-      const how = { revision: entry?.revision ?? 0, ttlMs: job.limits.ttlMs }
-      if (!(await isDone(records.put(key, writeRecord(cancelled), how)))) continue
-      await queue.remove(key)
-      this.#engine.messages?.send(cancelSubject(this.name), written('cancel', key))
-      sendEnd(this.#engine, this.name, job, { key, record: cancelled })
-      await this.#large.delete(job.args)
-      return true
-    }
+    const of = { engine: this.#engine, zone: this.name, large: this.#large, queue, records }
+    const job = await cancelled(of, key, state)
+    if (job?.repeat !== undefined) this.#ends.drop(key)
+    return job !== undefined
   }
 
   /**
@@ -427,15 +405,6 @@ export class Jobs<Module> {
     const [of, checked] = [liveState(call, state), bulkOptions(call, options)]
     const room = await this.#room()
     return inBulk(livePages(room, of), checked, (key) => this.#cancel(key, of))
-  }
-
-  async #forgetSchedule(key: string): Promise<void> {
-    const { records } = await this.#room()
-    for (;;) {
-      const entry = await records.get(key)
-      if (readRecord(entry?.bytes)?.status !== 'scheduled') return
-      if (await isDone(records.delete(key, entry!.revision))) return
-    }
   }
 
   /**

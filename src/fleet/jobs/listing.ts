@@ -11,6 +11,7 @@ import { QUEUE_KEY } from './gate.ts'
 import { type JobInfo, infoOf } from './info.ts'
 import {
   FRESH,
+  type Job,
   type JobRecord,
   hasEnded,
   lettersName,
@@ -43,7 +44,7 @@ export interface JobPage {
 
 /** How many jobs there are. */
 export interface JobCounts {
-  /** They wait for a host, a delay or another attempt. */
+  /** They wait for a host, a delay or another attempt; and schedules that no host has had yet. */
   readonly waiting: number
   /** A host runs them, as far as it has reported that: of short ones it does not. */
   readonly running: number
@@ -60,7 +61,7 @@ type Source = 'live' | 'lent' | 'letters' | 'records'
 const SOURCE_OF: Readonly<Record<JobStatus, Source>> = {
   waiting: 'live',
   running: 'lent',
-  scheduled: 'lent',
+  scheduled: 'live',
   dead: 'letters',
   done: 'records',
   cancelled: 'records',
@@ -79,7 +80,7 @@ export async function listed(room: Room, options: ReturnType<typeof listOptions>
   let [source, after] = beginOf(state, options.after)
   for (let readCount = 0; ; readCount += jobsMax) {
     signal?.throwIfAborted()
-    const { items, next } = await READ[source](room, { after, itemsMax: jobsMax })
+    const { items, next } = await READ[source](room, { after, itemsMax: jobsMax }, state)
     const jobs = items.filter((job) => job !== undefined && (state === undefined || job.status === state))
     after = next
     // Behind all that has not ended there is what has.
@@ -101,8 +102,8 @@ function beginOf(state: JobStatus | undefined, cursor: string | undefined): [Sou
 }
 
 const READ = {
-  live: (room, paging) => items(room, paging, false),
-  lent: (room, paging) => items(room, paging, true),
+  live: (room, paging, state) => items(room, paging, { isLent: false, isSchedule: state === 'scheduled' }),
+  lent: (room, paging) => items(room, paging, { isLent: true, isSchedule: false }),
   async letters({ letters, records }, paging) {
     const { items: all, next } = await letters.page(paging)
     const read = all.map(async ({ key, bytes }) => {
@@ -122,31 +123,35 @@ const READ = {
     })
     return { items: read, next }
   },
-} satisfies Record<Source, (room: Room, paging: Paging) => Promise<Page<ListedJob | undefined>>>
+} satisfies Record<
+  Source,
+  (room: Room, paging: Paging, state: JobStatus | undefined) => Promise<Page<ListedJob | undefined>>
+>
 
-/** Jobs that have not ended. */
+/** Jobs that have not ended. @param of Those that hosts have had; schedules, of others no record is read. */
 async function items(
   { queue, records }: Room,
   paging: Paging,
-  isLent: boolean,
+  of: { readonly isLent: boolean; readonly isSchedule: boolean },
 ): Promise<Page<ListedJob | undefined>> {
-  const { items: all, next } = await queue.page(paging, isLent)
+  const { items: all, next } = await queue.page(paging, of.isLent)
   const read = all.map(async (item) => {
+    const job = readJob(item.bytes)
+    if (of.isSchedule && job?.repeat === undefined) return undefined
     const record = readRecord((await records.get(item.id))?.bytes)
     // The item of a host that was lost behind the end.
     if (hasEnded(record)) return undefined
-    const job = readJob(item.bytes)
-    return { ...infoOf(item.id, record ?? freshOf(item, job?.limits.delayMs)), name: job?.name }
+    return { ...infoOf(item.id, record ?? freshOf(item, job)), name: job?.name }
   })
   return { items: await Promise.all(read), next }
 }
 
 /** The record of a job that no host has had. */
-export const freshOf = ({ addedMs }: Pick<Found, 'addedMs'>, delayMs = 0): JobRecord => ({
-  ...FRESH,
-  addedMs,
-  dueMs: delayMs,
-})
+export function freshOf({ addedMs }: Pick<Found, 'addedMs'>, job: Job | undefined): JobRecord {
+  if (job?.repeat === undefined) return { ...FRESH, addedMs, dueMs: job?.limits.delayMs ?? 0 }
+  const { everyMs } = job.repeat
+  return { ...FRESH, addedMs, status: 'scheduled', dueMs: everyMs > 0 ? addedMs + everyMs : 0 }
+}
 
 /** Reads what a host has had and has not ended, and counts the rest. */
 export async function counted(room: Room, keeps: Keeps, zone: string): Promise<JobCounts> {

@@ -45,7 +45,7 @@ export function lists(check: Check): void {
     await jobs.submit('plan', 'score', ['x'], { schedule: { everyMs: 3_600_000 } })
     await jobs.submit('held', 'report', [path])
     while ((await jobs.get('held'))?.status !== 'running') await soon()
-    while ((await jobs.get('plan'))?.status !== 'scheduled') await soon()
+    while ((await jobs.counts()).scheduled === 0) await soon()
     const expected = {
       waiting: ['later'],
       running: ['held'],
@@ -81,6 +81,14 @@ export function lists(check: Check): void {
     assert.ok(found.every(({ dueAt }) => dueAt !== undefined && dueAt.getTime() > Date.UTC(2024, 0)))
     assert.deepEqual(await all(jobs, { state: 'running' }), [])
     assert.equal((await jobs.counts()).waiting, 3)
+    await jobs.submit('plan', 'score', ['x'], { schedule: { everyMs: 3_600_000 } })
+    await jobs.submit('daily', 'score', ['x'], { schedule: { cron: '0 3 * * *' } })
+    const plans = await all(jobs, { state: 'scheduled', jobsMax: 2 })
+    assert.deepEqual(keysOf(plans), ['daily', 'plan'])
+    assert.deepEqual(keysOf(await all(jobs, { state: 'waiting' })), ['a', 'b', 'c'])
+    const [daily, plan] = await Promise.all(['daily', 'plan'].map((key) => jobs.get(key)))
+    assert.deepEqual([daily!.status, daily!.dueAt, plan!.status], ['scheduled', undefined, 'scheduled'])
+    assert.ok(Number(plan!.dueAt) > Date.UTC(2024, 0))
   })
 
   check('a dead job that runs anew waits, and has not ended', async ({ jobs, begin }) => {
@@ -152,7 +160,6 @@ function bulks(check: Check): void {
     await jobs.submit('held', 'report', [path])
     await jobs.submit('plan', 'score', ['x'], { schedule: { everyMs: 3_600_000 } })
     while ((await jobs.get('held'))?.status !== 'running') await soon()
-    while ((await jobs.get('plan'))?.status !== 'scheduled') await soon()
     const keys = Array.from({ length: 70 }, (_, index) => `later ${index}`)
     await Promise.all(keys.map((key) => jobs.submit(key, 'score', ['x'], { delayMs: 3_600_000 })))
     assert.equal(await jobs.cancelAll('waiting', { jobsMax: 2 }), 2)

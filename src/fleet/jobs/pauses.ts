@@ -6,8 +6,8 @@
  */
 import type { JobLimits } from './record.ts'
 
-/** How long a job is given back uncounted by hosts whose module has no such function. */
-const MISSING_MS_MAX = 300_000
+/** How long a job is given back uncounted by hosts whose module has no such function, by default. */
+const MISSING_MS = 300_000
 /** Pauses meanwhile are as long as that has lasted, within these. */
 const MISSING_PAUSE_MS = { min: 250, max: 10_000 }
 
@@ -16,8 +16,12 @@ export const backoff = (key: string, { backoffMs, backoffMsMax }: JobLimits, fai
   Math.min(backoffMsMax, backoffMs * 2 ** (failures - 1)) * shareOf(key, failures)
 
 /** The pause of a job whose function has been missing for so long; `undefined`: it is a failure by now. */
-export function missingPause(key: string, sinceMs: number): number | undefined {
-  if (sinceMs >= MISSING_MS_MAX) return undefined
+export function missingPause(
+  key: string,
+  { missingMs = MISSING_MS }: JobLimits,
+  sinceMs: number,
+): number | undefined {
+  if (sinceMs >= missingMs) return undefined
   const { min, max } = MISSING_PAUSE_MS
   return Math.max(min, Math.min(max, sinceMs)) * shareOf(key, sinceMs)
 }

@@ -6,7 +6,14 @@
  * neither are read as nothing, never as an error.
  */
 import { type Engine, RANKS, type Rank } from '../engine/engine.ts'
-import { type JobStatus, areLimits, isAfter, isJobLimit, isRepeat } from '../job-settings.ts'
+import {
+  type JobStatus,
+  type ScheduleOptions,
+  areLimits,
+  isAfter,
+  isJobLimit,
+  isRepeat,
+} from '../job-settings.ts'
 import type { TraceContext } from '../../zone/index.ts'
 import type { JobLimit } from './limit-state.ts'
 import { type Carried, framed, isCount, readParts, readTrace, written } from '../wire.ts'
@@ -17,6 +24,8 @@ export interface JobLimits {
   readonly hostsLostMax: number
   readonly backoffMs: number
   readonly backoffMsMax: number
+  /** Absent: five minutes. */
+  readonly missingMs?: number
   readonly timeoutMs: number
   readonly delayMs: number
   readonly ttlMs: number
@@ -28,8 +37,8 @@ export interface Repeat {
   readonly everyMs: number
   readonly cron: string
   readonly timeZone: string
-  /** Whether it adds a job while the one before waits or runs. Absent: it does. */
-  readonly overlaps?: boolean
+  /** Absent: true. */
+  readonly overlaps?: ScheduleOptions['overlaps']
 }
 
 /** A job as it waits. */

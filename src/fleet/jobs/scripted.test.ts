@@ -361,6 +361,19 @@ played('a function that no host has for five minutes is a failure from then on',
   await host.close(0, new Error('closes'))
 })
 
+played('a function that is missing is a failure at once, if its job is to be so', async (world) => {
+  const { jobs } = world
+  const runs = new Arrivals<Run>()
+  const host = await world.host('one', runs)
+  await jobs.submit('k', 'work', ['x'], { retry: { attemptsMax: 1, missingMs: 0 } })
+  ;(await runs.next()).end([
+    true,
+    encode(new FleetError('EXPORT_MISSING', { zone: ZONE, name: 'work', exported: [] })),
+  ])
+  await assert.rejects(jobs.result('k'), { code: 'JOB_DEAD' })
+  await host.close(0, new Error('closes'))
+})
+
 played('a function that a job itself has called, and nobody has, is a failure', async (world) => {
   const runs = new Arrivals<Run>()
   const host = await world.host('one', runs)
@@ -541,6 +554,38 @@ played('a schedule is replaced while its host is cut off, and by many at once', 
   assert.equal(stale.count + fresh.count, 0)
   await jobs.cancel('s')
   await Promise.all([one, two].map((host) => host.close(0, new Error('closes'))))
+})
+
+played('a schedule may queue one job behind the one that runs', async (world) => {
+  const runs = new Arrivals<Run>()
+  const host = await world.host('one', runs)
+  const schedule = { everyMs: 1000, overlaps: 'queue' } as const
+  await world.jobs.submit('s', 'work', ['x'], { schedule })
+  const first = await runs.next()
+  await world.pass(3100)
+  assert.equal(runs.count, 0)
+  first.end()
+  const second = await runs.next()
+  assert.equal(Date.parse(second.key.slice(2)) - Date.parse(first.key.slice(2)), 1000)
+  await host.close(0, new Error('closes'))
+})
+
+played('a schedule may cancel the job that runs for the next one', async (world) => {
+  const runs = new Arrivals<Run>()
+  const host = await world.host('one', runs)
+  const schedule = { everyMs: 1000, overlaps: 'cancel' } as const
+  await world.jobs.submit('s', 'work', ['x'], { schedule })
+  const first = await runs.next()
+  const second = await runs.next()
+  await world.pass(100)
+  assert.deepEqual([(await world.jobs.get(first.key))?.status, first.signal.aborted], ['cancelled', true])
+  assert.equal(Date.parse(second.key.slice(2)) - Date.parse(first.key.slice(2)), 1000)
+  const odd = { everyMs: 1000, overlaps: 'odd' as never }
+  await assert.rejects(world.jobs.submit('k', 'work', ['x'], { schedule: odd }), {
+    code: 'FLEET_ARGUMENT',
+    message: /true, false, 'queue' or 'cancel'/,
+  })
+  await host.close(0, new Error('closes'))
 })
 
 for (const overlaps of [true, false])

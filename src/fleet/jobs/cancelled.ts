@@ -1,0 +1,67 @@
+/**
+ * Ends a job before it ends by itself, for who asks for it and for schedules whose jobs cancel the one before.
+ *
+ * A job has its end in its record, by revision, as any other; a schedule has none, and is removed.
+ */
+import { written } from '../wire.ts'
+import type { Engine } from '../engine/engine.ts'
+import { isDone } from '../errors.ts'
+import type { LiveState } from '../job-settings.ts'
+import type { Large } from './large.ts'
+import type { Room } from './listing.ts'
+import {
+  FRESH,
+  type Job,
+  cancelSubject,
+  hasEnded,
+  readJob,
+  readRecord,
+  sendEnd,
+  writeRecord,
+} from './record.ts'
+import { identityOf } from './wake.ts'
+
+interface Of extends Pick<Room, 'queue' | 'records'> {
+  readonly engine: Engine
+  readonly zone: string
+  readonly large: Large
+}
+
+/**
+ * @param state Of another one nothing is done.
+ * @returns The job; `undefined`: it has ended, or there is none.
+ */
+export async function cancelled(of: Of, key: string, state?: LiveState): Promise<Job | undefined> {
+  const { engine, zone, large, queue, records } = of
+  for (;;) {
+    const entry = await records.get(key)
+    const record = readRecord(entry?.bytes) ?? FRESH
+    const item = await queue.find(key)
+    const job = item && readJob(item.bytes)
+    if (hasEnded(record) || job === undefined) return undefined
+    // A schedule is one before a host has had it, too.
+    const status = job.repeat === undefined ? record.status : 'scheduled'
+    if (state !== undefined && status !== state) return undefined
+    if (job.repeat !== undefined) {
+      await queue.remove(key)
+      await forgetSchedule(of, key)
+    } else {
+      const end = { ...record, status: 'cancelled', addedMs: identityOf(item!, job) } as const
+      const how = { revision: entry?.revision ?? 0, ttlMs: job.limits.ttlMs }
+      if (!(await isDone(records.put(key, writeRecord(end), how)))) continue
+      await queue.remove(key)
+      engine.messages?.send(cancelSubject(zone), written('cancel', key))
+      sendEnd(engine, zone, job, { key, record: end })
+    }
+    await large.delete(job.args)
+    return job
+  }
+}
+
+async function forgetSchedule({ records }: Of, key: string): Promise<void> {
+  for (;;) {
+    const entry = await records.get(key)
+    if (readRecord(entry?.bytes)?.status !== 'scheduled') return
+    if (await isDone(records.delete(key, entry!.revision))) return
+  }
+}
