@@ -172,7 +172,8 @@ export async function again(room: Room, run: RunFacts, from: string | undefined)
   const over = await replaceHead(room, run.key, { ...head, next: journal }, revision)
   if (over !== undefined && head.next !== undefined) await journalNamed(room, run, head.next).remove()
   const isBegun =
-    over !== undefined && (await written(room, run, cut.kept, cut, { ...next, over, ...(parent && { parent }) }))
+    over !== undefined &&
+    (await written(room, run, cut.kept, cut, { ...next, over, ...(parent && { parent }) }))
   if (isBegun) return
   throw new RunError('RUN_NOT_AGAIN', { ...run, reason: 'it was changed meanwhile; look at its state()' })
 }

@@ -65,3 +65,14 @@ test('stages behind a failure are not reached, and a record without its beginnin
       mail#1  not reached
       no bank`,
   ))
+
+test('what another process runs and has not reported is what remains', () =>
+  check(
+    head('running'),
+    [{ kind: 'done', key: 'pay#1', atMs: 4000, begunMs: 3000 }],
+    ['pay', 'mail'],
+    `
+    pay a: running, 10.00 s so far
+      pay#1   recorded in 1.00 s
+      mail#1  remaining, or running elsewhere, for 6.00 s at most`,
+  ))

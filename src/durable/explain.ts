@@ -1,8 +1,8 @@
 /**
  * `run.explain()`: a run as text, a line for each step: what is recorded, runs or remains, with times.
  *
- * What remains is known of an arrow alone, whose stages follow each other. What another process runs is not
- * recorded: there the first stage that remains has begun no earlier than the last record was written.
+ * What remains is known of an arrow alone, whose stages follow each other. What another process runs is
+ * reported late: the first stage that remains has begun no earlier than the last record was written.
  */
 import { durationText, oneLine, reasonOf } from '../base/index.ts'
 import { keyOf } from './keys.ts'

@@ -10,16 +10,7 @@ import { test } from 'node:test'
 import { Schedule, addFinalizer, all, race } from '../fiber/index.ts'
 import { seeds } from '../base/index.ts'
 import { certainly, hasCode, runsQueueName, simulated } from '../fleet/internal.ts'
-import {
-  type Durable,
-  RunError,
-  checkpoint,
-  child,
-  durable,
-  pause,
-  signal,
-  step,
-} from './index.ts'
+import { type Durable, RunError, checkpoint, child, durable, pause, signal, step } from './index.ts'
 import { lendAgain } from './heads.ts'
 import { type Head, hasEnded, headsName, journalIn, journalName, readHead, readRecord } from './records.ts'
 import { Runs as AllRuns } from './runs.ts'

@@ -25,6 +25,7 @@ import { forgetSignals, signalsIn } from './boxes.ts'
 import { checkRepeats } from './check.ts'
 import { RunError, type RunFacts, isForLater, readable } from './errors.ts'
 import { journalNamed, replaceHead } from './heads.ts'
+import { type Running, writeHolding } from './holder.ts'
 import { Journal } from './journal.ts'
 import { LiveRun } from './live.ts'
 import {
@@ -45,6 +46,7 @@ const AGAIN_MS_MAX = 86_400_000
 /** Until a run that was lost or has diverged is lent again; of the latter twice as long each time. */
 const AGAIN_MS = 250
 const DIVERGED_MS_MAX = 300_000
+const NOTHING: Running = new Map()
 
 const isUnreadable = (error: unknown): error is RunError =>
   error instanceof RunError && error.code === 'RUN_UNREADABLE'
@@ -79,7 +81,7 @@ export class HeldRun {
   }
 
   /** When the attempts that run have begun, by the keys of their steps. */
-  get running(): ReadonlyMap<string, number> | undefined {
+  get running(): Running | undefined {
     return this.#live?.running
   }
 
@@ -120,6 +122,7 @@ export class HeldRun {
     const { engine, leaseMs } = this.#room
     this.#endExtending = engine.clock.after(leaseMs / EXTENSIONS, () => {
       this.#lease.extend()
+      writeHolding(this.#room, this.#facts.key, this.running ?? NOTHING).catch(() => {}) // again with the next
       // What was reported may not have arrived.
       if (count % EXTENSIONS === 0) this.check()
       this.#extend(count + 1)
@@ -160,7 +163,15 @@ export class HeldRun {
     if (before !== undefined) await journalNamed(this.#room, run, before, goesOn).remove()
     const lost = (): void => this.#live?.leave('lost')
     const isNamed = async (): Promise<boolean> => this.#isSame(await this.#certainly(() => this.#found()))
-    const of = { engine, values: journals, id: journalIn(this.#head), run, sinceMs: this.#lentMs, goesOn, lost }
+    const of = {
+      engine,
+      values: journals,
+      id: journalIn(this.#head),
+      run,
+      sinceMs: this.#lentMs,
+      goesOn,
+      lost,
+    }
     this.#journal = new Journal({ ...of, sureMs: this.#room.leaseMs / 2, isNamed })
     const entries = await this.#journal.read()
     // Its item may be a new one, of who has woken it.

@@ -10,7 +10,15 @@ import { forkAsked } from '../fiber/internal.ts'
 import { decode, encode } from '../transport/index.ts'
 import { attempted, entryOf } from './attempt.ts'
 import { forgetSignals } from './boxes.ts'
-import { type Asked, type Asking, type Begin, type Live, type SignalCall, type StepCall, enter } from './context.ts'
+import {
+  type Asked,
+  type Asking,
+  type Begin,
+  type Live,
+  type SignalCall,
+  type StepCall,
+  enter,
+} from './context.ts'
 import { RunError, type RunFacts, isForLater, readable } from './errors.ts'
 import { Exposed } from './exposed.ts'
 import { aborted, orAborted } from './interrupts.ts'

@@ -108,6 +108,7 @@ export const RECORD_BYTES = 16_384
 export const headsName = (name: string): string => `runs_${name}`
 export const journalName = (name: string): string => `run_steps_${name}`
 export const exposedName = (name: string): string => `run_exposed_${name}`
+export const holdersName = (name: string): string => `run_holders_${name}`
 export const boxesName = (name: string): string => `run_signals_${name}`
 
 /** Of all that is kept here: what has another is of another version of the package, and is not read. */

@@ -32,6 +32,8 @@ export interface Room {
   readonly boxes: KeyValue
   /** What runs show of themselves; opened by the first who needs it. */
   readonly exposed: () => Promise<KeyValue>
+  /** Which process has a run, and what runs there; opened by the first who needs it. */
+  readonly holders: () => Promise<KeyValue>
   /** By the clock on the wall, in ms since 1970. */
   readonly nowMs: () => number
 }

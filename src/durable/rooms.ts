@@ -15,6 +15,7 @@ import {
   exposedName,
   hasEnded,
   headsName,
+  holdersName,
   journalName,
   readHead,
 } from './records.ts'
@@ -46,6 +47,7 @@ export async function openRoom(engine: Engine, name: string, { nowMs }: Wall): P
     journals: await values(journalName(name)),
     boxes: await values(boxesName(name)),
     exposed: opened(() => values(exposedName(name))),
+    holders: opened(() => values(holdersName(name))),
     nowMs,
   }
 }

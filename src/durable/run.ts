@@ -12,6 +12,7 @@ import { keepSignals, wake } from './boxes.ts'
 import { explained } from './explain.ts'
 import { exposedIn } from './exposed.ts'
 import { headOf, journalNamed } from './heads.ts'
+import { HOLDER, type Holding, type Running, holdingOf } from './holder.ts'
 import { orAborted } from './interrupts.ts'
 import type { Journal } from './journal.ts'
 import { checkKey, checkName } from './keys.ts'
@@ -35,7 +36,7 @@ export interface Here {
   /** Of the definition, if it is an arrow. */
   readonly stages: readonly string[]
   /** When the attempts that run here have begun, by the keys of their steps. */
-  running(key: string): ReadonlyMap<string, number> | undefined
+  running(key: string): Running | undefined
 }
 
 const NOTHING = new Uint8Array()
@@ -231,7 +232,14 @@ export class Run<out Value = unknown> {
   async state(): Promise<RunState> {
     const { head } = await headOf(this.#room, this.#facts)
     const entries = await this.#journalOf(head).read()
-    return stateOf(this.key, head, entries, this.#here.running(this.key))
+    const running = this.#here.running(this.key)
+    const holding = running === undefined ? await this.#holding(head) : { holder: HOLDER, running }
+    return stateOf(this.key, head, entries, holding)
+  }
+
+  /** By another process. */
+  async #holding({ status }: Head): Promise<Holding | undefined> {
+    return status === 'running' ? holdingOf(this.#room, this.key) : undefined
   }
 
   /**

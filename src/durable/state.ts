@@ -1,9 +1,10 @@
 /**
  * How far a run is, as its head and its journal have it.
  *
- * What runs now is not recorded, so only the process that has the run can add it.
+ * What runs now is not recorded: the process that has the run adds it, or has reported it (holder.ts).
  */
 import { decode } from '../transport/index.ts'
+import type { Holding } from './holder.ts'
 import { nameIn, pathIn } from './keys.ts'
 import { type Head, type JournalEntry, type RunStatus, hasEnded } from './records.ts'
 
@@ -51,7 +52,12 @@ export interface RunStep {
 export interface RunState extends RunInfo {
   /** In the order in which they were first recorded. One that runs now is not among them. */
   readonly steps: readonly RunStep[]
-  /** The keys of steps that this process runs now, and since when; what another one runs is not known. */
+  /**
+   * The process that has it, as `machine:pid`; `undefined`: none, or another one that has not reported it.
+   * It does so while a step runs, three times in its `leaseMs`. Lists do not have it: it is one more read.
+   */
+  readonly holder: string | undefined
+  /** The keys of steps that run now, and since when; what another process runs, as far as it is reported. */
   readonly running: readonly { readonly key: string; readonly startedAt: Date }[]
   /** How often a process has taken it up again, after a crash or since it had waited outside of memory. */
   readonly resumedCount: number
@@ -64,19 +70,24 @@ export interface RunState extends RunInfo {
 /** The last time that a Date has, in ms. */
 const DATE_MS_MAX = 8.64e15
 
-/** @param begun When the attempts that run in this process have begun, by the keys of their steps. */
+/** @param holding The process that has it. */
 export function stateOf(
   key: string,
   head: Head,
   entries: readonly JournalEntry[],
-  begun: ReadonlyMap<string, number> | undefined,
+  holding: Holding | undefined,
 ): RunState {
   const error = ['failed', 'diverged'].includes(head.status) ? errorIn(head.frame) : undefined
   const resumedCount = entries.filter(({ kind }) => kind === 'held').length
   const steps = stepsOf(entries)
-  const running = [...(begun ?? [])].map(([of, ms]) => ({ key: of, startedAt: new Date(ms) }))
+  // What was reported may have ended since.
+  const ended = (of: string, ms: number): boolean =>
+    steps.some((step) => step.key === of && (step.status !== 'retrying' || step.at.getTime() > ms))
+  const runs = [...(holding?.running ?? [])].filter(([of, ms]) => !ended(of, ms))
+  const running = runs.map(([of, ms]) => ({ key: of, startedAt: new Date(ms) }))
   const awaits = hasEnded(head) ? [] : steps.flatMap(awaitedBy)
-  return { ...infoOf(key, head), steps, running, resumedCount, error, awaits: [...new Set(awaits)] }
+  const found = { steps, holder: holding?.holder, running, resumedCount, error }
+  return { ...infoOf(key, head), ...found, awaits: [...new Set(awaits)] }
 }
 
 export function infoOf(key: string, head: Head): RunInfo {

@@ -6,6 +6,7 @@
 import type { Entry, Lease } from '../fleet/internal.ts'
 import type { Durable } from './definition.ts'
 import { HeldRun } from './held.ts'
+import type { Running } from './holder.ts'
 import type { Parent } from './records.ts'
 import type { Children, OwnRoom, ReportedRun } from './room.ts'
 import { LOOK_MS, type Rooms, opening } from './rooms.ts'
@@ -48,7 +49,8 @@ export class Taker implements Here {
       for (const kept of [heads, boxes])
         taker.#ends.push(await opening(engine, () => kept.watch(changed, { from: 'now' })))
       const lent = (lease: Lease): void => void taker.#lent(lease)
-      if (runsMax > 0) taker.#ends.push(await opening(engine, () => queue.take(lent, { leasesMax: runsMax, leaseMs })))
+      if (runsMax > 0)
+        taker.#ends.push(await opening(engine, () => queue.take(lent, { leasesMax: runsMax, leaseMs })))
     } catch (error) {
       for (const end of taker.#ends) end()
       throw error
@@ -70,7 +72,7 @@ export class Taker implements Here {
     for (const listener of listeners ?? []) listener()
   }
 
-  running(key: string): ReadonlyMap<string, number> | undefined {
+  running(key: string): Running | undefined {
     return this.held.get(key)?.running
   }
 
@@ -93,8 +95,7 @@ export class Taker implements Here {
   async #lent(lease: Lease): Promise<void> {
     const running = this.held.get(lease.id)
     if (this.#isClosing) return lease.again(0)
-    if (running !== undefined)
-      return running.hasLeft ? lease.again(SAME_KEY_MS) : running.adopt(lease)
+    if (running !== undefined) return running.hasLeft ? lease.again(SAME_KEY_MS) : running.adopt(lease)
     const run = new HeldRun(this.room, lease)
     this.held.set(lease.id, run)
     try {

@@ -235,7 +235,13 @@ export function jobOptions(options: unknown) {
   if (repeat !== undefined && own.client !== undefined)
     throw wrong(`${call}: client`, 'left out with schedule, which may replace another one', 'both')
   const { missingMs, ...retries } = optionsOf(retry, RETRY_KINDS, wrong, call, 'retry')
-  return { ...own, repeat, limit, after, retry: { ...retries, ...(missingMs !== undefined && { missingMs }) } }
+  return {
+    ...own,
+    repeat,
+    limit,
+    after,
+    retry: { ...retries, ...(missingMs !== undefined && { missingMs }) },
+  }
 }
 
 /** @throws {FleetError} `FLEET_ARGUMENT`. */

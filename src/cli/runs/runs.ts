@@ -156,12 +156,15 @@ async function show({ name, json }: Of<'show'>, run: Run, { stdout }: CommandCon
   const value = state.status === 'done' ? await run.result().catch(reasonOf) : undefined
   stdout.write(json ? `${jsonOf(state, value)}\n` : '')
   if (json) return ExitCode.ok
-  const { status, startedAt, endedAt, resumedCount, awaits, error } = state
+  const { status, startedAt, endedAt, resumedCount, holder, running, awaits, error } = state
   const lines = [
     `${name} ${oneLine(state.key)}: ${status}, started ${startedAt.toISOString()}` +
       (endedAt === undefined ? '' : `, ended ${endedAt.toISOString()}`) +
-      (resumedCount === 0 ? '' : `, taken up again ${resumedCount} times`),
+      (resumedCount === 0 ? '' : `, taken up again ${resumedCount} times`) +
+      (holder === undefined ? '' : `, at ${oneLine(holder)}`),
   ]
+  for (const { key, startedAt: begun } of running)
+    lines.push(`runs ${oneLine(key)} since ${begun.toISOString()}`)
   if (awaits.length > 0) lines.push(`waits for the signals ${awaits.map(quoted).join(', ')}`)
   if (error !== undefined) lines.push(`error: ${oneLine(reasonOf(error))}`)
   if (status === 'done') lines.push(`value: ${inspect(value, { depth: 6 })}`)

@@ -43,7 +43,7 @@ const runs = {
       key === 'lost'
         ? Promise.reject(new Error('it was forgotten'))
         : Promise.resolve({
-            ...{ ...infos[1], resumedCount: 2, running, error: new Error('no bank') },
+            ...{ ...infos[1], resumedCount: 2, holder: 'box:7', running, error: new Error('no bank') },
             steps: [
               ...Array.from({ length: 250 }, () => ({ ...step, error: undefined })),
               { ...late, error: new Error('busy') },
@@ -105,7 +105,11 @@ test('durable runs are read as far as they are open', async () => {
   const { steps, untilMs, ...facts } = run!
   assert.deepEqual(
     [stepsLeftOut, steps.length, facts],
-    [52, 200, { key: 'two', status: 'running', startedMs: 1, resumedCount: 2, error: 'no bank' }],
+    [
+      52,
+      200,
+      { key: 'two', status: 'running', startedMs: 1, resumedCount: 2, holder: 'box:7', error: 'no bank' },
+    ],
   )
   assert.deepEqual(steps.slice(-3), [
     { key: 'a#1', status: 'done', startedMs: 5, untilMs: 9, failures: 0 },

@@ -41,6 +41,7 @@ export interface ObservedRuns {
         readonly failures: number
         readonly error: unknown
       }[]
+      readonly holder?: string | undefined
       readonly running: readonly { readonly key: string; readonly startedAt: Date }[]
       readonly resumedCount: number
       readonly error: unknown
@@ -80,6 +81,8 @@ export interface StepFigures extends RunFigures {
 /** The run that is open. */
 export interface OpenRun extends RunFigures {
   readonly resumedCount: number
+  /** The process that has it. */
+  readonly holder?: string
   readonly error?: string
   /** The last ones. */
   readonly steps: readonly StepFigures[]
@@ -151,6 +154,7 @@ function openRun(state: ObservedState, nowMs: number): OpenRun {
   })
   for (const [key, startedMs] of begun)
     steps.push({ key, status: 'running', startedMs, untilMs: run.untilMs, failures: 0 })
-  const { resumedCount, error } = state
-  return { ...run, resumedCount, ...(error !== undefined && { error: reasonOf(error) }), steps }
+  const { resumedCount, holder, error } = state
+  const at = holder === undefined ? {} : { holder: oneLine(holder) }
+  return { ...run, resumedCount, ...at, ...(error !== undefined && { error: reasonOf(error) }), steps }
 }

@@ -318,6 +318,7 @@ function stepRows({ runs }: Snapshot): ViewRow[] {
   const details = [
     textOf(run.error, 300),
     run.resumedCount > 0 ? `taken up again ${countOf(run.resumedCount)} times` : '',
+    run.holder === undefined ? '' : `at ${textOf(run.holder)}`,
   ]
   const name = `${textOf(runs?.name)} ${textOf(run.key)}`
   const act = { action: 'hide', params: { name: String(runs?.name) }, question: '' }
