@@ -217,16 +217,36 @@ export class HeldRun {
     const { heads } = this.#room
     const { id: key, bytes } = this.#lease
     const { over } = this.#headIn(bytes)
+    let isOwn = false
     return this.#certainly(async () => {
       for (;;) {
         const found = await heads.get(key)
-        if (found?.bytes !== undefined && found.revision !== over)
-          return { bytes: found.bytes, revision: found.revision }
+        let revision = found?.revision ?? 0
         if (found?.bytes === undefined && over !== undefined) return undefined
-        const revision = await unlessConflict(heads.put(key, bytes, { revision: found?.revision ?? 0 }))
-        if (revision !== undefined) return { bytes, revision } // else its starter has written it
+        if (found?.bytes !== undefined && revision !== over) {
+          // Else one that was written here, and not confirmed.
+          if (!isOwn || Buffer.compare(found.bytes, bytes) !== 0) return { bytes: found.bytes, revision }
+        } else {
+          isOwn = true
+          const written = await unlessConflict(heads.put(key, bytes, { revision }))
+          if (written === undefined) continue // its starter has written it
+          revision = written
+        }
+        if (!(await this.#isGone())) return { bytes, revision }
+        await isDone(heads.delete(key, revision))
+        return undefined
       }
     })
+  }
+
+  /** Whether this process was cut off, and its run has ended and was forgotten meanwhile. */
+  async #isGone(): Promise<boolean> {
+    const { engine, leaseMs, queue } = this.#room
+    const item = await queue.find(this.#facts.key)
+    if (item?.addedMs === this.#lease.addedMs) return false
+    // Who has woken it has replaced the item, too.
+    const isLate = engine.clock.nowMs() - this.#lentMs > leaseMs / 2
+    return item === undefined || isLate || this.#headIn(item.bytes).over === undefined
   }
 
   /** @returns False: somebody else has changed it, and not by cancelling the run alone. */
