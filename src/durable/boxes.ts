@@ -58,7 +58,7 @@ export async function keepSignals(
 }
 
 /** A process takes the run at once, if there is an item of it. */
-export async function wake({ engine, queue }: Room, key: string): Promise<void> {
+export async function wake({ engine, queue }: Pick<Room, 'engine' | 'queue'>, key: string): Promise<void> {
   const item = await certainly(engine, () => queue.find(key))
   if (item !== undefined) await lendAgain({ engine, queue }, key)
 }

@@ -11,7 +11,7 @@ import { Schedule, addFinalizer, all, race } from '../fiber/index.ts'
 import { seeds } from '../base/index.ts'
 import { certainly, hasCode, runsQueueName, simulated } from '../fleet/internal.ts'
 import { type Durable, RunError, checkpoint, child, durable, pause, signal, step } from './index.ts'
-import { lendAgain } from './heads.ts'
+import { wake } from './boxes.ts'
 import { type Head, hasEnded, headsName, journalIn, journalName, readHead, readRecord } from './records.ts'
 import { Runs as AllRuns } from './runs.ts'
 
@@ -38,6 +38,8 @@ class World extends Simulation {
   })
   isQuiet = false
   isMended = false
+  /** Whether a write may be committed long after the process that has sent it was cut off. */
+  mayBeAlone = true
   deaths = 0
 
   constructor(seed: number, clock: Engine['clock']) {
@@ -123,7 +125,7 @@ class World extends Simulation {
   #cut(name: string): void {
     this.clock.after(this.random() * 800, () => {
       if (this.isQuiet) return
-      if (this.random() < 0.5) return this.leaveAlone(name, this.random() * 1500)
+      if (this.mayBeAlone && this.random() < 0.5) return this.leaveAlone(name, this.random() * 1500)
       this.cut.add(name)
       this.clock.after(this.random() * 1500, () => this.cut.delete(name))
     })
@@ -178,15 +180,16 @@ class World extends Simulation {
 
   /** A key is freed and taken again, while others that have found its run before wake it. */
   async playReuse(): Promise<void> {
+    this.mayBeAlone = false
     this.#begin()
     const { engine, work } = await this.#caller('caller', this.part)
     const queue = await certainly(engine, () => engine.queue(runsQueueName('part')))
     for (let n = 0; n < 6; n++) {
       const run = await work.start('part', `${n}!`, { key: 'reused' })
-      const woken = this.#rest(600).then(() => lendAgain({ engine, queue }, 'reused'))
+      const wakes = [1, 2, 3].map(() => this.#rest(900).then(() => wake({ engine, queue }, 'reused')))
       assert.equal(await run.result(), String(n))
       assert.equal(await run.forget(), true)
-      await Promise.all([woken, this.#rest(600)])
+      await Promise.all([...wakes, this.#rest(600)])
     }
   }
 

@@ -75,19 +75,18 @@ export class HeldRun {
     this.#facts = { name: room.name, key: lease.id }
   }
 
-  /** Whether this process does not have it any more. */
-  get hasLeft(): boolean {
-    return this.#isOver || this.#live?.left !== undefined
-  }
-
   /** When the attempts that run have begun, by the keys of their steps. */
   get running(): Running | undefined {
     return this.#live?.running
   }
 
-  /** It was lent to this process again, since its lease was lost. */
-  adopt(lease: Lease): void {
-    this.#lease = lease
+  /** It is lent to this process again, since its lease was lost. @returns False: this process leaves it. */
+  adopt(lease: Lease): boolean {
+    // Another item may be that of the next run with its key, unless this one is live.
+    const isItsOwn = !this.#isOver && lease.addedMs === this.#lease.addedMs
+    const isAdopted = this.#live === undefined ? isItsOwn : this.#live.left === undefined
+    if (isAdopted) this.#lease = lease
+    return isAdopted
   }
 
   /** Resolves when this process has left it. */
@@ -239,14 +238,14 @@ export class HeldRun {
     })
   }
 
-  /** Whether this process was cut off, and its run has ended and was forgotten meanwhile. */
+  /**
+   * Whether this process was cut off, and its run has ended and was forgotten meanwhile. Who wakes a run has
+   * replaced its item, too.
+   */
   async #isGone(): Promise<boolean> {
-    const { engine, leaseMs, queue } = this.#room
-    const item = await queue.find(this.#facts.key)
+    const item = await this.#room.queue.find(this.#facts.key)
     if (item?.addedMs === this.#lease.addedMs) return false
-    // Who has woken it has replaced the item, too.
-    const isLate = engine.clock.nowMs() - this.#lentMs > leaseMs / 2
-    return item === undefined || isLate || this.#headIn(item.bytes).over === undefined
+    return item === undefined || this.#headIn(item.bytes).over === undefined
   }
 
   /** @returns False: somebody else has changed it, and not by cancelling the run alone. */

@@ -95,7 +95,7 @@ export class Taker implements Here {
   async #lent(lease: Lease): Promise<void> {
     const running = this.held.get(lease.id)
     if (this.#isClosing) return lease.again(0)
-    if (running !== undefined) return running.hasLeft ? lease.again(SAME_KEY_MS) : running.adopt(lease)
+    if (running !== undefined) return running.adopt(lease) ? undefined : lease.again(SAME_KEY_MS)
     const run = new HeldRun(this.room, lease)
     this.held.set(lease.id, run)
     try {
