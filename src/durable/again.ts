@@ -5,8 +5,8 @@
  * a name of its own, and then the head names that one: a process that still has the run by the journal before
  * finds that none of its writes counts any more.
  *
- * Before it is written, the head has its name as `next`; that of a copy is of one that was cancelled until
- * then. So whatever dies, no journal is without a run: the next call takes its way, and `forget()` removes it.
+ * Before it is written, the head has its name as `next`; a copy is one that was cancelled until then. So
+ * whatever dies, no journal is without a run: the next call removes it, and so does `forget()`.
  */
 import { certainly } from '../fleet/internal.ts'
 import { RunError, type RunFacts, readable, wrong } from './errors.ts'

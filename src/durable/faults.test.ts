@@ -245,7 +245,7 @@ test('no recorded step is run again, and each run has one result, whatever dies'
   playAll(104, (world) => world.play(), [702]))
 
 test('a run that takes the key of one that was forgotten ends, whoever wakes that', () =>
-  playAll(24, (world) => world.playReuse()))
+  playAll(40, (world) => world.playReuse()))
 
 test('what is written to run again or to copy is that of a run, and is done once', () =>
   playAll(24, (world) => world.playAgain()))

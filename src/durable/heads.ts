@@ -4,7 +4,7 @@
  * The item is added first, and has the head: who takes it writes that, if who has added it has died. So what
  * is done here is done as a whole, or not at all.
  */
-import { certainly, isDone, unlessConflict } from '../fleet/internal.ts'
+import { type Lease, certainly, isDone, unlessConflict } from '../fleet/internal.ts'
 import { RunError, type RunFacts, readable } from './errors.ts'
 import type { Room } from './room.ts'
 import { Journal } from './journal.ts'
@@ -85,6 +85,53 @@ export async function beginAgain(room: Room, key: string, head: Head & { over: n
     const kept = readable({ name: room.name, key }, key, () => readHead(found))
     return journalIn(kept) === journalIn(head)
   })
+}
+
+interface HeadEntry {
+  readonly bytes: Uint8Array
+  readonly revision: number
+}
+
+/**
+ * The head of the run of an item; of one whose starter has died before it was written, as the item has it;
+ * `undefined` without one where the item begins nothing.
+ * @param lease Of the item.
+ */
+export async function headOfItem(
+  { engine, heads, queue }: Room,
+  run: RunFacts,
+  lease: () => Lease,
+  goesOn: () => boolean,
+): Promise<HeadEntry | undefined> {
+  const { key } = run
+  const { bytes } = lease()
+  const headIn = (read: Uint8Array): Head => readable(run, key, () => readHead(read))
+  const { over } = headIn(bytes)
+  // This process was cut off, and the run has ended and was forgotten. Who wakes one replaces its item too.
+  const isGone = async (): Promise<boolean> => {
+    const item = await queue.find(key)
+    if (item?.addedMs === lease().addedMs) return false
+    return item === undefined || headIn(item.bytes).over === undefined
+  }
+  let isOwn = false
+  const read = async (): Promise<HeadEntry | undefined> => {
+    const found = await heads.get(key)
+    let revision = found?.revision ?? 0
+    if (found?.bytes === undefined && over !== undefined) return undefined
+    if (found?.bytes !== undefined && revision !== over) {
+      // Else one that was written here, and not confirmed.
+      if (!isOwn || Buffer.compare(found.bytes, bytes) !== 0) return { bytes: found.bytes, revision }
+    } else {
+      isOwn = true
+      const written = await unlessConflict(heads.put(key, bytes, { revision }))
+      if (written === undefined) return read() // its starter has written it
+      revision = written
+    }
+    if (!(await isGone())) return { bytes, revision }
+    await isDone(heads.delete(key, revision))
+    return undefined
+  }
+  return certainly(engine, read, goesOn)
 }
 
 /** @throws {RunError} `RUN_UNKNOWN`, `RUN_UNREADABLE`. */

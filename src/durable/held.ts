@@ -18,13 +18,13 @@
  * recorded as all else, also over restarts, and its end is that of its fiber.
  */
 import type { Exit } from '../fiber/index.ts'
-import { type Entry, type Lease, certainly, errorFrame, isDone, unlessConflict } from '../fleet/internal.ts'
+import { type Entry, type Lease, certainly, errorFrame, isDone } from '../fleet/internal.ts'
 import { decode } from '../transport/index.ts'
 import { endOf, failedBy } from './attempt.ts'
 import { forgetSignals, signalsIn } from './boxes.ts'
 import { checkRepeats } from './check.ts'
 import { RunError, type RunFacts, isForLater, readable } from './errors.ts'
-import { journalNamed, replaceHead } from './heads.ts'
+import { headOfItem, journalNamed, replaceHead } from './heads.ts'
 import { type Running, writeHolding } from './holder.ts'
 import { Journal } from './journal.ts'
 import { LiveRun } from './live.ts'
@@ -121,7 +121,8 @@ export class HeldRun {
     const { engine, leaseMs } = this.#room
     this.#endExtending = engine.clock.after(leaseMs / EXTENSIONS, () => {
       this.#lease.extend()
-      writeHolding(this.#room, this.#facts.key, this.running ?? NOTHING).catch(() => {}) // again with the next
+      // Again with the next, if it fails.
+      writeHolding(this.#room, this.#facts.key, this.running ?? NOTHING).catch(() => {})
       // What was reported may not have arrived.
       if (count % EXTENSIONS === 0) this.check()
       this.#extend(count + 1)
@@ -136,7 +137,7 @@ export class HeldRun {
 
   /** Its code; `undefined`: it is not to run here now. */
   async #begin(): Promise<LiveRun | undefined> {
-    const entry = await this.#headEntry()
+    const entry = await headOfItem(this.#room, this.#facts, () => this.#lease, this.#goesOn)
     if (entry === undefined) return this.#forgotten()
     this.#head = this.#headIn(entry.bytes)
     this.#revision = entry.revision
@@ -156,8 +157,10 @@ export class HeldRun {
     const { status, dueMs, awaits, cancelMs, before } = this.#head
     const leftMs = dueMs - nowMs()
     const waits = status === 'waiting' && leftMs > 0 && cancelMs === undefined
-    if (waits && !box.some(({ name }) => awaits.includes(name)))
-      return void this.#lease.again(Math.min(leftMs, AGAIN_MS_MAX))
+    if (waits && !box.some(({ name }) => awaits.includes(name))) {
+      this.#lease.again(Math.min(leftMs, AGAIN_MS_MAX))
+      return undefined
+    }
     const [run, goesOn] = [this.#facts, this.#goesOn]
     if (before !== undefined) await journalNamed(this.#room, run, before, goesOn).remove()
     const lost = (): void => this.#live?.leave('lost')
@@ -178,7 +181,10 @@ export class HeldRun {
     const running = { status: 'running', frame: undefined, dueMs: 0, awaits: [], before: undefined } as const
     // Also where it runs already: who had it before, and has not died, must not write that it waits.
     const isWritten = status === 'running' && before === undefined && !isAnother
-    if (!isWritten && !(await this.#write(running))) return void this.#lease.again(AGAIN_MS)
+    if (!isWritten && !(await this.#write(running))) {
+      this.#lease.again(AGAIN_MS)
+      return undefined
+    }
     if (isAnother) await this.#journal.append({ kind: 'held', key: '', atMs: nowMs() })
     const live = new LiveRun({ room: this.#room, run, head: this.#head, journal: this.#journal, entries })
     live.receive(box)
@@ -206,46 +212,6 @@ export class HeldRun {
   /** Whether it is the head of this run, with the journal that is written here. */
   #isSame(found: Head | undefined): found is Head {
     return found !== undefined && journalIn(found) === journalIn(this.#head)
-  }
-
-  /**
-   * The head; of one whose starter has died before it was written, as its item has it; without one where
-   * its item begins nothing.
-   */
-  async #headEntry(): Promise<{ readonly bytes: Uint8Array; readonly revision: number } | undefined> {
-    const { heads } = this.#room
-    const { id: key, bytes } = this.#lease
-    const { over } = this.#headIn(bytes)
-    let isOwn = false
-    return this.#certainly(async () => {
-      for (;;) {
-        const found = await heads.get(key)
-        let revision = found?.revision ?? 0
-        if (found?.bytes === undefined && over !== undefined) return undefined
-        if (found?.bytes !== undefined && revision !== over) {
-          // Else one that was written here, and not confirmed.
-          if (!isOwn || Buffer.compare(found.bytes, bytes) !== 0) return { bytes: found.bytes, revision }
-        } else {
-          isOwn = true
-          const written = await unlessConflict(heads.put(key, bytes, { revision }))
-          if (written === undefined) continue // its starter has written it
-          revision = written
-        }
-        if (!(await this.#isGone())) return { bytes, revision }
-        await isDone(heads.delete(key, revision))
-        return undefined
-      }
-    })
-  }
-
-  /**
-   * Whether this process was cut off, and its run has ended and was forgotten meanwhile. Who wakes a run has
-   * replaced its item, too.
-   */
-  async #isGone(): Promise<boolean> {
-    const item = await this.#room.queue.find(this.#facts.key)
-    if (item?.addedMs === this.#lease.addedMs) return false
-    return item === undefined || this.#headIn(item.bytes).over === undefined
   }
 
   /** @returns False: somebody else has changed it, and not by cancelling the run alone. */

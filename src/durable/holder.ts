@@ -2,7 +2,7 @@
  * Which process has a run, and which steps run there, for who looks from another one.
  *
  * It is written with an extension of the lease while a step runs, so short steps cost nothing, and it is kept
- * for as long as the lease: that of a process that has died is gone when another one may have the run.
+ * for as long as the lease: that of a process that has died ends when another one may have the run.
  */
 import { hostname } from 'node:os'
 import { certainly } from '../fleet/internal.ts'

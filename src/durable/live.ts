@@ -106,20 +106,16 @@ export class LiveRun implements Asking, Live {
     return this.#leaves.signal
   }
 
-  /**
-   * Runs its code.
-   * @returns How that has ended; `undefined`: this process leaves the run before.
-   */
+  /** Runs its code. @returns How that has ended; `undefined`: this process leaves the run before. */
   async run(): Promise<Exit<unknown, unknown> | undefined> {
     const { id, input, cancelMs } = this.#head
     const found = this.#read(id, input)
     if (found === undefined || this.#left !== undefined) return undefined
     const { body } = this.#room
-    const fiber = forkAsked(() => {
+    const fiber = (this.#fiber = forkAsked(() => {
       enter(this, currentFiber())
       return body(found.value as never)
-    }, undefined)
-    this.#fiber = fiber
+    }, undefined))
     this.#replay.begin()
     if (cancelMs !== undefined) void this.cancel()
     if (this.#isClosing) this.#rested()
@@ -222,9 +218,8 @@ export class LiveRun implements Asking, Live {
     } finally {
       // The run goes on without it: after a crash it is not begun again.
       if (interrupted.aborted && this.#left === undefined) {
-        const begunMs = this.running.get(what.key)
-        const begun = begunMs === undefined ? {} : { begunMs }
-        this.#note({ kind: 'left', key: what.key, atMs: this.#room.nowMs(), ...begun })
+        const [begunMs, atMs] = [this.running.get(what.key), this.#room.nowMs()]
+        this.#note({ kind: 'left', key: what.key, atMs, ...(begunMs !== undefined && { begunMs }) })
       }
     }
     return undefined
@@ -232,9 +227,8 @@ export class LiveRun implements Asking, Live {
 
   async #outcome({ kind, key, frame }: JournalEntry, interrupted: AbortSignal): Promise<unknown> {
     const found = this.#read(key, frame)
-    if (found === undefined) return aborted(interrupted)
-    if (kind === 'error') throw found.value
-    return found.value
+    if (kind === 'error' && found !== undefined) throw found.value
+    return found === undefined ? aborted(interrupted) : found.value
   }
 
   /** What a frame has; if it cannot be read here, the run diverges. */
@@ -349,20 +343,18 @@ export class LiveRun implements Asking, Live {
     }
     if (found === undefined) return this.#record(what, {}, interrupted)
     const { frame, id: signal } = found
-    const sent = what.name === `signal(${name})` ? {} : { sent: name }
-    const value = await this.#record(what, { frame, signal, ...sent }, interrupted)
+    const more = { frame, signal, ...(what.name !== `signal(${name})` && { sent: name }) }
+    const value = await this.#record(what, more, interrupted)
     this.received.add(signal)
     if (this.#left === undefined) void this.#forget()
     return value
   }
 
   /** Signals that are recorded need not wait any more. What is not done now is done with the next one. */
-  async #forget(): Promise<void> {
-    try {
-      await forgetSignals(this.#room, this.facts, this.received)
-    } catch (error) {
+  #forget(): Promise<void> {
+    return forgetSignals(this.#room, this.facts, this.received).catch((error: unknown) => {
       if (!isForLater(error)) throw error
-    }
+    })
   }
 
   async checkpoint(_: Asked, frame: Uint8Array, interrupted: AbortSignal): Promise<unknown> {
@@ -379,7 +371,6 @@ export class LiveRun implements Asking, Live {
     return this.#record(what, { frame: encode(see(atMs)) }, interrupted, atMs)
   }
 
-  /** Whether the run was further when its code was changed. */
   isPast(what: Asked): boolean {
     return this.#replay.isPast(what)
   }

@@ -27,7 +27,7 @@ export interface Head {
   readonly journal?: string | undefined
   /** The journal before that, which is to be deleted. */
   readonly before?: string | undefined
-  /** A journal that is written for it: by `again()`, or, where it is its own, by the `fork()` that makes it. */
+  /** A journal that is being written: by `again()`, or, if it is its own, by the `fork()` that makes it. */
   readonly next?: string | undefined
   /** The headers of the trace in which it was started. */
   readonly trace?: object | undefined

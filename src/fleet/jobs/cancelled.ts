@@ -1,7 +1,7 @@
 /**
- * Ends a job before it ends by itself, for who asks for it and for schedules whose jobs cancel the one before.
+ * Ends a job before it ends by itself, for who asks for it and for schedules that cancel their last job.
  *
- * A job has its end in its record, by revision, as any other; a schedule has none, and is removed.
+ * A job has its end in its record, by revision, as any other; a schedule is removed.
  */
 import { written } from '../wire.ts'
 import type { Engine } from '../engine/engine.ts'
@@ -29,7 +29,7 @@ interface Of extends Pick<Room, 'queue' | 'records'> {
 
 /**
  * @param state Of another one nothing is done.
- * @returns The job; `undefined`: it has ended, or there is none.
+ * @returns The job; `undefined`: it has ended, or the key is free.
  */
 export async function cancelled(of: Of, key: string, state?: LiveState): Promise<Job | undefined> {
   const { engine, zone, large, queue, records } = of
