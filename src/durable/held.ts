@@ -178,7 +178,15 @@ export class HeldRun {
     const entries = await this.#journal.read()
     // Its item may be a new one, of who has woken it.
     const isAnother = this.#lease.attempt > 1 || entries.length > 0
-    const running = { status: 'running', frame: undefined, dueMs: 0, awaits: [], before: undefined } as const
+    const by = crypto.randomUUID()
+    const running = {
+      status: 'running',
+      frame: undefined,
+      dueMs: 0,
+      awaits: [],
+      before: undefined,
+      by,
+    } as const
     // Also where it runs already: who had it before, and has not died, must not write that it waits.
     const isWritten = status === 'running' && before === undefined && !isAnother
     if (!isWritten && !(await this.#write(running))) {

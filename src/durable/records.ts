@@ -39,6 +39,8 @@ export interface Head {
    */
   readonly over?: number
   readonly status: RunStatus
+  /** Which process has taken it last: of two that write the same, one has. */
+  readonly by?: string
   /** A frame; absent when it has ended, and there was no room for it beside its result. */
   readonly input: Uint8Array | undefined
   readonly startedMs: number
