@@ -8,8 +8,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Schedule, addFinalizer, all, race } from '../fiber/index.ts'
-import { seeds } from '../base/index.ts'
-import { certainly, hasCode, runsQueueName, simulated } from '../fleet/internal.ts'
+import { scripted, seeded } from '../test/played.test.support.ts'
+import { type Engine, certainly, hasCode, runsQueueName, simulated } from '../fleet/internal.ts'
 import { type Durable, RunError, checkpoint, child, durable, pause, signal, step } from './index.ts'
 import { wake } from './boxes.ts'
 import { type Head, hasEnded, headsName, journalIn, journalName, readHead, readRecord } from './records.ts'
@@ -225,24 +225,21 @@ class World extends Simulation {
 
 const expected = (key: string): string[] => [key, 'first', 'left', 'right', 'won', `for ${key}`, 'last']
 
-async function playAll(count: number, play: (world: World) => Promise<void>, more: number[] = []) {
+async function playAll(count: number, play: (world: World) => Promise<void>, more?: number): Promise<void> {
   let deaths = 0
-  for (const seed of [...seeds(count, rowsOfPart), ...more]) {
-    const world = new World(seed)
-    await world.run(play(world)).catch((cause: unknown) => {
-      throw new Error(`CORESPUN_SEED=${seed}: ${String(cause)}`, { cause })
-    })
+  const played = async (seed: number, clock: Engine['clock']): Promise<void> => {
+    const world = new World(seed, clock)
+    await play(world)
     deaths += world.deaths
   }
-  await seeded(104, play, { isParted: true })
-  // Here a process takes up by a new item what another one still has.
-  await scripted((clock) => play(702, clock), 702)
+  await seeded(count, played, { isParted: true })
+  if (more !== undefined) await scripted((clock) => played(more, clock), more)
   assert.ok(deaths > 0)
 }
 
 // In 702 a process takes up by a new item what another one still has.
 test('no recorded step is run again, and each run has one result, whatever dies', () =>
-  playAll(104, (world) => world.play(), [702]))
+  playAll(104, (world) => world.play(), 702))
 
 test('a run that takes the key of one that was forgotten ends, whoever wakes that', () =>
   playAll(40, (world) => world.playReuse()))
