@@ -14,6 +14,8 @@ type Run = (exchange: Exchange) => Response | Promise<Response>
 
 const handlers = new WeakSet<object>()
 
+const OWN_REQUEST = "a handler's request, by this copy of the package, before its response is sent"
+
 /**
  * Makes a handler of an app for the `(req, res)` of node:http, such as one of express, koa, connect, Nest,
  * Next.js or fastify: a route, or the `fetch` of an app. It runs on either core; what it sends is a Response,
@@ -44,8 +46,7 @@ export function nodeHandler(app: NodeApp): (request: Request) => Response | Prom
   loading.catch(() => {}) // each request rejects with it
   const handler = (request: Request): Response | Promise<Response> => {
     const exchange = exchangeOf(request)
-    if (exchange === undefined)
-      throw wrong('nodeHandler(): request', "a handler's request, before its response is sent", request)
+    if (exchange === undefined) throw wrong('nodeHandler(): request', OWN_REQUEST, request)
     return run === undefined ? loading.then((made) => made(exchange)) : run(exchange)
   }
   handlers.add(handler)
