@@ -6,7 +6,7 @@
 import { TYPES, TypeOf } from '../message/core-interface.ts'
 import { wrong } from '../message/limits.ts'
 import { CorespunHeaders, headerLines } from './headers.ts'
-import { exchangeOf } from './request.ts'
+import { exchangeOf, OWN_REQUEST } from './request.ts'
 import type { HeadersInit } from '../message/standard.ts'
 
 /**
@@ -41,8 +41,7 @@ import type { HeadersInit } from '../message/standard.ts'
  */
 export function writeEarlyHints(request: Request, headers: HeadersInit): boolean {
   const exchange = exchangeOf(request)
-  if (exchange === undefined)
-    throw wrong('writeEarlyHints(): request', "a handler's request, before its response is sent", request)
+  if (exchange === undefined) throw wrong('writeEarlyHints(): request', OWN_REQUEST, request)
   const { type, lines } = headerLines(new CorespunHeaders(headers))
   const typed =
     (type & 0xff) === TypeOf.none ? lines : `content-type: ${TYPES[(type & 0xff) as 1]}\r\n${lines}`

@@ -32,6 +32,8 @@ interface Looked {
   bodyUsed: boolean
 }
 
+/** For errors: what {@link exchangeOf} finds an exchange of. */
+export const OWN_REQUEST = "a handler's request, by this copy of the package, before its response is sent"
 const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({})
 /** Node's test for whether a stream has been read from; its types lack this function. */
 const { isDisturbed } = stream as unknown as { isDisturbed(stream: ReadableStream): boolean }

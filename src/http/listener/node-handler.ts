@@ -4,7 +4,7 @@
  * What runs such apps is loaded on demand, so that a program without one loads neither node:http nor the
  * adapter.
  */
-import { exchangeOf } from '../fetch/request.ts'
+import { exchangeOf, OWN_REQUEST } from '../fetch/request.ts'
 import type { Exchange } from '../message/core-interface.ts'
 import { wrong } from '../message/limits.ts'
 import { type NodeApp, has, isKoa, isNest } from './node-app.ts'
@@ -13,8 +13,6 @@ import type { Listener } from './node-exchange.ts'
 type Run = (exchange: Exchange) => Response | Promise<Response>
 
 const handlers = new WeakSet<object>()
-
-const OWN_REQUEST = "a handler's request, by this copy of the package, before its response is sent"
 
 /**
  * Makes a handler of an app for the `(req, res)` of node:http, such as one of express, koa, connect, Nest,

@@ -7,7 +7,7 @@
 import { promiseOf } from '../../base/index.ts'
 import { TypeOf } from '../message/core-interface.ts'
 import { HttpError } from '../errors.ts'
-import { exchangeOf } from '../fetch/request.ts'
+import { exchangeOf, OWN_REQUEST } from '../fetch/request.ts'
 import { CorespunResponse, NativeResponse } from '../fetch/response.ts'
 import type { HttpRequest } from '../message/http-request.ts'
 import { wrong } from '../message/limits.ts'
@@ -81,8 +81,7 @@ export function publish(
   checkRoom(room, 'publish()')
   const given = payloadOf(message, 'publish()')
   const exchange = exchangeOf(request)
-  if (exchange === undefined)
-    throw wrong('publish(): request', "a handler's request, before its response is sent", request)
+  if (exchange === undefined) throw wrong('publish(): request', OWN_REQUEST, request)
   exchange.hub?.publish(room, given, undefined)
 }
 
@@ -112,8 +111,7 @@ function decide(request: HttpRequest, parsed: Parsed, decided: unknown): Respons
 
 function begun(request: Request, parsed: Parsed, options: UpgradeOptions): Response {
   const exchange = exchangeOf(request)
-  if (exchange === undefined)
-    throw wrong('upgrade(): request', "a handler's request, before its response is sent", request)
+  if (exchange === undefined) throw wrong('upgrade(): request', OWN_REQUEST, request)
   const own = request as HttpRequest
   const { remoteAddress } = own
   const granted = handshake(exchange, new URL(own.url).host, parsed, options)
