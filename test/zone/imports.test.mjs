@@ -5,15 +5,38 @@
  * never use them must not wait for that.
  */
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test from 'node:test'
 
 const RARE = ['perf_hooks', 'worker_threads', 'module', 'os', 'inspector', 'vm/module', 'http', 'crypto']
+/** Beside those: what requests of some programs need. */
+const OF_REQUESTS = ['tls', 'http2', 'dns/promises', 'fs/promises', 'internal/deps/undici/undici']
+/** What an import never needs, and worker threads and channels to a parent do. */
+const OF_THREADS = ['net', 'zlib', 'stream']
+/** Nodes before 24 load undici with the server, see src/http/fetch/native.ts. */
+const areLate = Number.parseInt(process.versions.undici) >= 7
 
-for (const door of ['zone', 'store', 'sync', 'fiber', 'stream', 'arrow', '']) {
+/** Those of `rare` that are in a list of Node's. */
+function rareIn(loaded, rare) {
+  assert.ok(loaded.length > 0, 'Node lists what it has loaded')
+  return rare.filter((name) => loaded.includes(`NativeModule ${name}`))
+}
+
+for (const door of [
+  'zone',
+  'store',
+  'sync',
+  'fiber',
+  'stream',
+  'arrow',
+  'transport',
+  '',
+  ...(areLate ? ['http'] : []),
+]) {
   test(`import of corespun${door && `/${door}`} loads no module of Node that few programs need`, () => {
     const url = new URL(`../../lib/${door || 'index'}.js`, import.meta.url).href
     const code = `const before = new Set(process.moduleLoadList)
@@ -21,26 +44,49 @@ for (const door of ['zone', 'store', 'sync', 'fiber', 'stream', 'arrow', '']) {
       console.log(JSON.stringify(process.moduleLoadList.filter((name) => !before.has(name))))`
     const flags = ['--input-type=module', '-e', code]
     const loaded = JSON.parse(execFileSync(process.execPath, flags, { encoding: 'utf8', env: {} }))
-    assert.ok(loaded.length > 0, 'Node lists what it has loaded')
-    assert.deepEqual(
-      RARE.filter((name) => loaded.includes(`NativeModule ${name}`)),
-      [],
-    )
+    assert.deepEqual(rareIn(loaded, [...RARE, ...OF_REQUESTS, ...OF_THREADS]), [])
   })
 }
+
+test('a server and its first responses load nothing of Node beside', { skip: !areLate }, async (t) => {
+  const url = new URL('../../lib/http.js', import.meta.url).href
+  const code = `const { serve } = await import(${JSON.stringify(url)})
+    const loaded = () => process.moduleLoadList
+    const server = await serve({ port: 0, quiet: true, routes: { '/': () => 'hello', '/loaded': loaded } })
+    process.send(server.port)
+    process.once('disconnect', () => process.exit())`
+  const child = spawn(process.execPath, ['--input-type=module', '-e', code], {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  })
+  t.after(() => child.kill())
+  const [port] = await once(child, 'message')
+  const got = async (path) => (await fetch(`http://127.0.0.1:${port}${path}`)).text()
+  assert.equal(await got('/'), 'hello')
+  assert.deepEqual(rareIn(JSON.parse(await got('/loaded')), [...RARE, ...OF_REQUESTS]), [])
+})
 
 test('a zone and its first result load no clock of Node', () => {
   const url = new URL('../../lib/zone.js', import.meta.url).href
   const code = `const { zone } = await import(${JSON.stringify(url)})
     const one = zone.create('one', { workers: 1 })
     const sum = await one.run((a, b) => a + b, 1, 2)
+    const there = await one.run(() => process.moduleLoadList)
     await one.close()
-    console.log(JSON.stringify({ sum, loaded: process.moduleLoadList }))`
+    console.log(JSON.stringify({ sum, there, loaded: process.moduleLoadList }))`
   const flags = ['--input-type=module', '-e', code]
-  const { sum, loaded } = JSON.parse(execFileSync(process.execPath, flags, { encoding: 'utf8', env: {} }))
+  const { sum, there, loaded } = JSON.parse(
+    execFileSync(process.execPath, flags, { encoding: 'utf8', env: {} }),
+  )
   assert.equal(sum, 3)
   assert.ok(loaded.includes('NativeModule worker_threads'), 'Node lists what it has loaded')
-  assert.ok(!loaded.includes('NativeModule perf_hooks'))
+  assert.deepEqual(rareIn(loaded, ['perf_hooks', ...OF_REQUESTS]), [])
+  assert.deepEqual(
+    rareIn(
+      there,
+      [...RARE, ...OF_REQUESTS].filter((name) => name !== 'worker_threads'),
+    ),
+    [],
+  )
 })
 
 /** Prints what is asked for and what is found, also what is not found. */

@@ -18,7 +18,7 @@ import { HttpError, statusOf } from '../errors.ts'
 import { Finder, type Found } from './finder.ts'
 import { HAS_PRIVATE_STATE, CorespunRequest } from '../fetch/request.ts'
 import { ProxiedRequest } from '../fetch/proxied-request.ts'
-import { bodyOf, NativeResponse, CorespunResponse } from '../fetch/response.ts'
+import { bodyOf, CorespunResponse, isResponse } from '../fetch/response.ts'
 import type { Compiled, CompiledRoutes, ErrorHandler, HttpRequest, Wrap } from './routes.ts'
 import type { Proxies } from '../message/proxies.ts'
 import type { Route } from './router.ts'
@@ -268,7 +268,7 @@ export class App {
 
   #respondError(exchange: Exchange, request: CorespunRequest, thrown: unknown, where: string): void {
     const cause = withAdvice(thrown, where)
-    if (cause instanceof NativeResponse) return this.#respondLast(exchange, request, cause)
+    if (isResponse(cause)) return this.#respondLast(exchange, request, cause)
     // A client that has only half-closed would wait for a response.
     if (isClientDisconnected(cause) || (exchange.aborted && isAbort(cause))) return exchange.abort()
     const handled = this.#report(cause, request, where)

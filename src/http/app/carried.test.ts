@@ -8,7 +8,8 @@ import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { until } from '../../base/wait.test.support.ts'
 import { onCores, onServer } from '../cores.test.support.ts'
-import { CorespunResponse, NativeResponse } from '../fetch/response.ts'
+import { native } from '../fetch/native.ts'
+import { CorespunResponse } from '../fetch/response.ts'
 import { createApp } from '../server.ts'
 import { carry } from './carried.ts'
 import { chunks } from './events.ts'
@@ -16,6 +17,8 @@ import { cors } from '../middleware/cors.ts'
 import { rateLimit } from '../middleware/rate-limit.ts'
 import { requestId } from '../middleware/request-id.ts'
 import { type Middleware, use } from './middleware.ts'
+
+const { Response: NativeResponse } = native()
 
 const OWN = ['https://a.example', 'https://b.example']
 const EVIL = 'https://evil.example'

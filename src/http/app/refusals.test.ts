@@ -5,8 +5,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { onCores } from '../cores.test.support.ts'
-import { NativeResponse } from '../fetch/response.ts'
+import { native } from '../fetch/native.ts'
 import { type Handler, type HttpError, type Middleware, createApp, use } from '../index.ts'
+
+const { Response: NativeResponse } = native()
 
 const methods = { handle: () => {}, set: () => {}, use: () => {} }
 /** As express and connect make them. */

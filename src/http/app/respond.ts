@@ -7,13 +7,7 @@
 import { Turns, shown } from '../../base/index.ts'
 import { type Exchange, TypeOf } from '../message/core-interface.ts'
 import { HttpError } from '../errors.ts'
-import {
-  isBodiless,
-  isCorespunResponse,
-  NativeResponse,
-  type Parts,
-  responseParts,
-} from '../fetch/response.ts'
+import { isBodiless, isResponse, type Parts, responseParts } from '../fetch/response.ts'
 import { onAbort } from '../fetch/request.ts'
 import { FileBody } from '../fetch/file-body.ts'
 import { type ChunkSource, LazyBody, StreamSource } from '../fetch/lazy-body.ts'
@@ -64,7 +58,7 @@ function sendObject(exchange: Exchange, value: object, where: string): Promise<v
     exchange.respond(200, TypeOf.json, '', text)
     return undefined
   }
-  if (isCorespunResponse(value) || value instanceof NativeResponse) {
+  if (isResponse(value)) {
     const parts = responseParts(value)
     if (parts.status < 200) throw new HttpError('HTTP_RESPONSE', { where, received: 'Response.error()' })
     return parts.stream === undefined ? sendWhole(exchange, parts) : sendStream(exchange, parts, parts.stream)

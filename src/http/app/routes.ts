@@ -10,7 +10,7 @@ import { HttpError } from '../errors.ts'
 import { wrong } from '../message/limits.ts'
 import { Connection } from '../fetch/connection.ts'
 import type { CorespunRequest } from '../fetch/request.ts'
-import { isCorespunResponse, NativeResponse, responseParts } from '../fetch/response.ts'
+import { isResponse, responseParts } from '../fetch/response.ts'
 import { isWebSocketRoute } from '../websocket/handlers.ts'
 import type { WebSocketHandlers } from '../websocket/socket.ts'
 import { socketHandler } from '../websocket/upgrade.ts'
@@ -174,7 +174,7 @@ export function runnerOf(value: unknown, option: string): (request: HttpRequest)
   if (isNodeApp(value)) throw wrong(option, NOT_FOR_NODE, value)
   const run = runOf(value)
   if (run !== undefined) return run as (request: HttpRequest) => unknown
-  if (value instanceof NativeResponse) return () => value.clone()
+  if (isResponse(value)) return () => value.clone()
   wholeOf(value, option)
   return () => value
 }
@@ -203,12 +203,7 @@ function compile(value: unknown, where: string, option: string, late: (() => Pro
   const run = runOf(value)
   if (run !== undefined) return { where, run, constant: undefined }
   const compiled: Compiled = { where, run: undefined, constant: undefined }
-  if (
-    typeof value === 'object' &&
-    value !== null &&
-    (isCorespunResponse(value) || value instanceof NativeResponse)
-  )
-    late.push(() => readConstant(value, compiled))
+  if (isResponse(value)) late.push(() => readConstant(value, compiled))
   else compiled.constant = wholeOf(value, option)
   return compiled
 }

@@ -8,7 +8,7 @@ import { types } from 'node:util'
 import { jsonFault, shown } from '../../base/index.ts'
 import { HttpError } from '../errors.ts'
 import { iterated } from './events.ts'
-import { type ResponseBody, NativeResponse, CorespunResponse, fitted } from '../fetch/response.ts'
+import { type ResponseBody, CorespunResponse, fitted, isResponse } from '../fetch/response.ts'
 
 /** What is known of a Response of another maker: a ponyfill, a second copy of undici. */
 interface ResponseLike {
@@ -34,7 +34,7 @@ export const ANY_HANDLER = 'a handler'
  * @throws {HttpError} `HTTP_RESPONSE` for what cannot be sent. Whatever error was returned.
  */
 export function responseOf(value: unknown, where = ANY_HANDLER): Response {
-  if (value instanceof NativeResponse) return value
+  if (isResponse(value)) return value
   if (typeof value === 'string') return new CorespunResponse(value)
   if (typeof value === 'object' && value !== null) {
     const response = objectAsResponse(value, where)
@@ -55,7 +55,7 @@ export function objectAsResponse(value: object, where: string): Response | undef
     const headers = { 'content-type': 'application/octet-stream' }
     return new CorespunResponse(value as ResponseBody, { headers })
   }
-  if (value instanceof Blob || value instanceof FormData || value instanceof URLSearchParams)
+  if (value instanceof Blob || value instanceof URLSearchParams || isForm(value))
     return new CorespunResponse(value as ResponseBody)
   if (isResponseLike(value)) return copied(value)
   const pieces = iterated(value)
@@ -65,6 +65,11 @@ export function objectAsResponse(value: object, where: string): Response | undef
     where,
     received: `${shown(value)}, which has no enumerable properties to serialize`,
   })
+}
+
+/** As `instanceof`, for which Node would load the class. */
+function isForm(value: object): value is FormData {
+  return Object.prototype.toString.call(value) === '[object FormData]' && value instanceof FormData
 }
 
 /** Whether JSON represents the object. */

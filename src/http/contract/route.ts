@@ -11,7 +11,7 @@ import type { HttpRequest, ResponseValue } from '../app/routes.ts'
 import { jsonOf } from '../app/value.ts'
 import { bodyNow, headerNow } from '../fetch/request.ts'
 import { NO_BYTES } from '../fetch/request-body.ts'
-import { CorespunResponse, NativeResponse } from '../fetch/response.ts'
+import { CorespunResponse, isResponse } from '../fetch/response.ts'
 import { wrong } from '../message/limits.ts'
 import { limitBody } from '../app/body-limit.ts'
 import { accepting, converting } from './accepts.ts'
@@ -288,7 +288,7 @@ function handled(plan: Plan, { faults, input }: Checking, handler: AnyHandler): 
 
 /** A value of a handler, checked if that is due, as the response. */
 function sent(plan: Plan, value: unknown, request: HttpRequest): unknown {
-  if (value instanceof NativeResponse) return value
+  if (isResponse(value)) return value
   const isResponded = value instanceof Responded
   if (plan.responses === undefined && !isResponded) return value
   const reply: Reply = isResponded ? value : { status: plan.status, body: value, headers: undefined }

@@ -10,16 +10,21 @@
  * server stops, unless other code has replaced them since.
  */
 import { CorespunHeaders } from './headers.ts'
-import { HAS_PRIVATE_STATE, NativeRequest, nativeRequest } from './request.ts'
-import { NativeResponse, CorespunResponse } from './response.ts'
+import { areLoaded, native, type NativeClasses, whenLoaded } from './native.ts'
+import { HAS_PRIVATE_STATE, nativeRequest } from './request.ts'
+import { CorespunResponse } from './response.ts'
+
+let globalRequest: NativeClasses['Request'] | undefined
 
 /** Node's Request, which takes requests of ours as its input. */
-const GlobalRequest = new Proxy(NativeRequest, {
-  construct(target, [input, ...rest], newTarget) {
-    const given = input === undefined && rest.length === 0 ? [] : [nativeRequest(input), ...rest]
-    return Reflect.construct(target, given, newTarget) as Request
-  },
-})
+function requestOver(): NativeClasses['Request'] {
+  return (globalRequest ??= new Proxy(native().Request, {
+    construct(target, [input, ...rest], newTarget) {
+      const given = input === undefined && rest.length === 0 ? [] : [nativeRequest(input), ...rest]
+      return Reflect.construct(target, given, newTarget) as Request
+    },
+  }))
+}
 
 /** Whoever watches or mocks `fetch` has put theirs there before: it goes on being called. */
 function fetchOver(inner: typeof fetch): typeof fetch {
@@ -35,8 +40,6 @@ interface Patch {
   readonly ours: PropertyDescriptor
   readonly before: PropertyDescriptor
 }
-
-const NODES: readonly unknown[] = [NativeRequest, NativeResponse, globalThis.Headers]
 
 /** Patches that lie where they belong as long as a server uses them. */
 class Patches {
@@ -69,14 +72,15 @@ class Patches {
 /** What handlers of routes make for each request. */
 const response = new Patches(() => globalPatches({ Response: CorespunResponse }))
 const others = new Patches(() => [
-  ...globalPatches({ Request: GlobalRequest, Headers: CorespunHeaders, fetch: fetchOver(globalThis.fetch) }),
+  ...globalPatches({ Request: requestOver(), Headers: CorespunHeaders, fetch: fetchOver(globalThis.fetch) }),
   ...(HAS_PRIVATE_STATE ? prototypePatches() : []),
 ])
 
 function globalPatches(replacing: Readonly<Record<string, unknown>>): Patch[] {
+  const nodes: unknown[] = Object.values(native())
   const patches: Patch[] = []
   for (const [name, value] of Object.entries(replacing)) {
-    if (name !== 'fetch' && !NODES.includes(Reflect.get(globalThis, name))) continue
+    if (name !== 'fetch' && !nodes.includes(Reflect.get(globalThis, name))) continue
     const before = Object.getOwnPropertyDescriptor(globalThis, name)!
     const ours = { value, writable: true, configurable: true, enumerable: false }
     patches.push({ on: globalThis, name, ours, before })
@@ -86,7 +90,7 @@ function globalPatches(replacing: Readonly<Record<string, unknown>>): Patch[] {
 
 /** Getters and methods of Node's prototype, which are called with requests of ours unwrapped. */
 function prototypePatches(): Patch[] {
-  const on = NativeRequest.prototype
+  const on = native().Request.prototype
   const patches: Patch[] = []
   for (const [name, before] of Object.entries(Object.getOwnPropertyDescriptors(on))) {
     const { get, value } = before
@@ -106,8 +110,20 @@ function prototypePatches(): Patch[] {
   return patches
 }
 
-/** Put them there, or `Response` alone; the function takes them away again when its caller is the last. */
+/**
+ * Put them there, or `Response` alone; the function takes them away again when its caller is the last.
+ * `Response` waits until something has loaded Node's, which is the one that it finds first.
+ */
 export function useGlobals(which: 'all' | 'Response'): () => void {
+  if (which === 'Response' && !areLoaded()) {
+    // Behind the module that defines it.
+    const put = (): void => void (leave &&= useGlobals(which))
+    let leave: (() => void) | undefined = whenLoaded(() => queueMicrotask(put))
+    return () => {
+      leave?.()
+      leave = undefined
+    }
+  }
   const used = which === 'all' ? [response, others] : [response]
   for (const patches of used) patches.use()
   let isUsed = true

@@ -10,8 +10,7 @@ import { isObject, shown } from '../../base/index.ts'
 import { type Exchange, TYPE_LAST, TYPES } from '../message/core-interface.ts'
 import { HttpError } from '../errors.ts'
 import type { HeadersInit, Inspect } from '../message/standard.ts'
-
-const NativeHeaders = globalThis.Headers
+import { isNative, whenLoaded } from './native.ts'
 
 /** Where the fields of a request are read from. */
 type Fields = Pick<Exchange, 'header' | 'headerPairs'>
@@ -297,12 +296,14 @@ export class CorespunHeaders implements Headers {
   }
 }
 
-Object.setPrototypeOf(CorespunHeaders, NativeHeaders)
-Object.setPrototypeOf(CorespunHeaders.prototype, NativeHeaders.prototype)
+whenLoaded(({ Headers }) => {
+  Object.setPrototypeOf(CorespunHeaders, Headers)
+  Object.setPrototypeOf(CorespunHeaders.prototype, Headers.prototype)
+})
 Object.defineProperty(CorespunHeaders, 'name', { value: 'Headers' })
 Object.defineProperty(CorespunHeaders, Symbol.hasInstance, {
   value: (value: unknown) =>
-    typeof value === 'object' && value !== null && NativeHeaders.prototype.isPrototypeOf(value),
+    typeof value === 'object' && value !== null && (isOwn(value) || isNative('Headers', value)),
 })
 
 /**

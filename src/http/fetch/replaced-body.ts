@@ -5,7 +5,7 @@
  * are redefined. What replaces it is lazy, too: nothing is read before somebody asks.
  */
 import { clientFault } from '../errors.ts'
-import { NativeRequest } from './request.ts'
+import { native } from './native.ts'
 
 /** Methods that parse the body; their errors are caused by the client. */
 const PARSING: readonly string[] = ['json', 'formData']
@@ -24,7 +24,7 @@ export function replaceBody(
 ): void {
   const { url, method, headers, signal } = request
   // A complete request: its clones are clones of this one.
-  const replaced = new NativeRequest(url, { method, headers, signal, body, duplex: 'half' })
+  const replaced = new (native().Request)(url, { method, headers, signal, body, duplex: 'half' })
   for (const name of ['text', 'json', 'bytes', 'arrayBuffer', 'blob', 'formData'] as const) {
     const read = async (): Promise<unknown> => {
       if (replaced.bodyUsed || replaced.body?.locked === true)

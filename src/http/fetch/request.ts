@@ -6,20 +6,19 @@
  * creates Node's own Request, which is authoritative from then on. Instances pass `instanceof Request`.
  * Over 400 lines: one class, and what reads its private fields.
  */
-import stream from 'node:stream'
 import type { Certificate, Exchange } from '../message/core-interface.ts'
 import { clientFault } from '../errors.ts'
 import { CorespunHeaders } from './headers.ts'
 import { decodeUtf8 } from '../message/text.ts'
 import { NO_BYTES, bodyStream, gather, jsonOf, ownBytes, usedStream } from './request-body.ts'
-import { NativeResponse, textStreamOf } from './response.ts'
+import { areLoaded, native, whenLoaded } from './native.ts'
+import { textStreamOf } from './response.ts'
 import type { Inspect, RequestField } from '../message/standard.ts'
 import { trailersOf } from './trailers.ts'
 import type { ProxiedClient } from '../message/proxies.ts'
 import { queryOf, type Target, urlOf } from '../message/target.ts'
 
-/** Node's own class, whatever the global one is at the moment. */
-export const NativeRequest: typeof globalThis.Request = globalThis.Request
+export { NativeRequest } from './native.ts'
 
 /** What is made when somebody looks. */
 interface Looked {
@@ -35,9 +34,6 @@ interface Looked {
 /** For errors: what {@link exchangeOf} finds an exchange of. */
 export const OWN_REQUEST = "a handler's request, by this copy of the package, before its response is sent"
 const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({})
-/** Node's test for whether a stream has been read from; its types lack this function. */
-const { isDisturbed } = stream as unknown as { isDisturbed(stream: ReadableStream): boolean }
-
 /**
  * The request itself, also where a `Proxy` of it or an object that inherits from it is `this`: those have no
  * private fields.
@@ -216,7 +212,7 @@ export class CorespunRequest implements Request {
       return looked.native.arrayBuffer().then((buffer) => new Uint8Array(buffer))
     if (looked.bodyUsed) throw new TypeError('Request: the body has been read already')
     if (looked.body !== undefined) {
-      return new NativeResponse(looked.body).arrayBuffer().then((buffer) => new Uint8Array(buffer))
+      return new (native().Response)(looked.body).arrayBuffer().then((buffer) => new Uint8Array(buffer))
     }
     if (this.#hasNoBody()) return NO_BYTES
     looked.bodyUsed = true
@@ -270,7 +266,7 @@ export class CorespunRequest implements Request {
 
   async blob(): Promise<Blob> {
     const headers = { 'content-type': this.headers.get('content-type') ?? '' }
-    return new NativeResponse(await this.bytes(), { headers }).blob()
+    return new (native().Response)(await this.bytes(), { headers }).blob()
   }
 
   /**
@@ -282,7 +278,7 @@ export class CorespunRequest implements Request {
     const headers: Record<string, string> = type === null ? {} : { 'content-type': type }
     const body = await this.bytes()
     try {
-      return await new NativeRequest('http://localhost', { method: 'POST', headers, body }).formData()
+      return await new (native().Request)('http://localhost', { method: 'POST', headers, body }).formData()
     } catch (error) {
       throw clientFault(error)
     }
@@ -300,9 +296,9 @@ export class CorespunRequest implements Request {
     const { headers, signal, bodyUsed } = this
     const body = bodyUsed ? NO_BYTES : (this.#whole() ?? this.body)
     const init = { method: this.#method, headers, signal, ...(body === null ? {} : { body, duplex: 'half' }) }
-    const native = new NativeRequest(this.url, init as RequestInit)
-    if (bodyUsed) void native.arrayBuffer() // never fails; Node's refuses what needs a body
-    return (looked.native = native)
+    const made = new (native().Request)(this.url, init as RequestInit)
+    if (bodyUsed) void made.arrayBuffer() // never fails; Node's refuses what needs a body
+    return (looked.native = made)
   }
 
   /** A copy of a body that has fully arrived and was not read yet; it remains valid after the response. */
@@ -370,13 +366,14 @@ export class CorespunRequest implements Request {
   }
 }
 
-Object.setPrototypeOf(CorespunRequest.prototype, NativeRequest.prototype)
+whenLoaded(({ Request }) => Object.setPrototypeOf(CorespunRequest.prototype, Request.prototype))
 
 /**
  * Where Node 20 and 22 keep what a Request is: its constructor, `fetch` and the getters of its prototype find
- * it on ours too. Later versions have private fields there, so the list is empty.
+ * it on ours too. Later versions, and with them all that are loaded late, have private fields there, so the
+ * list is empty.
  */
-const STATE = Object.getOwnPropertySymbols(new NativeRequest('http://localhost'))
+const STATE = areLoaded() ? Object.getOwnPropertySymbols(new (native().Request)('http://localhost')) : []
 for (const symbol of STATE) {
   Object.defineProperty(CorespunRequest.prototype, symbol, {
     get(this: CorespunRequest): unknown {
@@ -387,6 +384,12 @@ for (const symbol of STATE) {
 
 /** Whether Node's Request reads requests of handlers only after they are unwrapped. */
 export const HAS_PRIVATE_STATE = STATE.length === 0
+
+/** Whether a stream has been read from; the types of Node lack this function. */
+function isDisturbed(body: ReadableStream): boolean {
+  const stream = process.getBuiltinModule('node:stream') as { isDisturbed?(body: ReadableStream): boolean }
+  return stream.isDisturbed?.(body) === true
+}
 
 /** The request of a handler behind `value`, which may be a `Proxy` of it or inherit from it. */
 function selfOf(value: unknown): CorespunRequest | undefined {

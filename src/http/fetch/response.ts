@@ -10,10 +10,10 @@ import { type Exchange, TypeOf } from '../message/core-interface.ts'
 import { FileBody } from './file-body.ts'
 import { headerLines, type HeaderLines, CorespunHeaders } from './headers.ts'
 import { LazyBody } from './lazy-body.ts'
+import { isNative, native, whenLoaded } from './native.ts'
 import type { HeadersInit, Inspect } from '../message/standard.ts'
 
-/** Node's own class, whatever the global one is at the moment. */
-export const NativeResponse: typeof globalThis.Response = globalThis.Response
+export { NativeResponse } from './native.ts'
 
 /** What a body may be made from. */
 export type ResponseBody = ConstructorParameters<typeof globalThis.Response>[0]
@@ -147,7 +147,7 @@ export class CorespunResponse implements Response {
       this.#body = String(body)
       this.#type = TEXT_TYPE
     } else {
-      this.#native = new NativeResponse(body, { status: this.#status })
+      this.#native = new (native().Response)(body, { status: this.#status })
       this.#type = this.#native.headers.get('content-type') ?? ''
     }
   }
@@ -157,7 +157,7 @@ export class CorespunResponse implements Response {
     if (known !== undefined && !known.touched && !stream.locked) {
       known.touched = true // what is taken back cannot be read there as well
       this.#body = known.source
-    } else this.#native = new NativeResponse(stream, { status: this.#status })
+    } else this.#native = new (native().Response)(stream, { status: this.#status })
   }
 
   /** As the standard's: 200, `application/json`. @throws {TypeError} If JSON cannot express it. */
@@ -176,7 +176,7 @@ export class CorespunResponse implements Response {
 
   /** As the standard's: a response that represents a network error. */
   static error(): Response {
-    return NativeResponse.error()
+    return native().Response.error()
   }
 
   /** The status code. Default 200. */
@@ -227,7 +227,7 @@ export class CorespunResponse implements Response {
     if (this.#body === null || this.#body === undefined) return null
     const stream = streamOf(this.#body)
     this.#body = undefined
-    this.#native = new NativeResponse(stream, { status: this.#status })
+    this.#native = new (native().Response)(stream, { status: this.#status })
     // Node's Response may wrap its stream, and callers only see the wrapper that `.body` returns.
     const shown = this.#native.body as Body
     const record = sources.get(stream)!
@@ -245,7 +245,7 @@ export class CorespunResponse implements Response {
     if (this.#native !== undefined) return this.#native
     const body = this.#body instanceof LazyBody ? streamOf(this.#body) : this.#body
     this.#body = undefined
-    this.#native = new NativeResponse(body as ResponseBody, { status: this.#status })
+    this.#native = new (native().Response)(body as ResponseBody, { status: this.#status })
     return this.#native
   }
 
@@ -277,14 +277,14 @@ export class CorespunResponse implements Response {
   /** The body as a Blob of its content type. */
   async blob(): Promise<Blob> {
     const headers = { 'content-type': this.headers.get('content-type') ?? '' }
-    return new NativeResponse(await this.#own().arrayBuffer(), { headers }).blob()
+    return new (native().Response)(await this.#own().arrayBuffer(), { headers }).blob()
   }
 
   /** The body as a form. */
   async formData(): Promise<FormData> {
     const type = this.headers.get('content-type')
     const headers = type === null ? {} : { 'content-type': type }
-    return new NativeResponse(await this.#own().arrayBuffer(), { headers }).formData()
+    return new (native().Response)(await this.#own().arrayBuffer(), { headers }).formData()
   }
 
   /** A copy with a body of its own. @throws {TypeError} If the body has been read. */
@@ -333,19 +333,21 @@ export class CorespunResponse implements Response {
   }
 }
 
-Object.setPrototypeOf(CorespunResponse, NativeResponse)
-Object.setPrototypeOf(CorespunResponse.prototype, NativeResponse.prototype)
+whenLoaded(({ Response }) => {
+  Object.setPrototypeOf(CorespunResponse, Response)
+  Object.setPrototypeOf(CorespunResponse.prototype, Response.prototype)
+})
 Object.defineProperty(CorespunResponse, 'name', { value: 'Response' })
 Object.defineProperty(CorespunResponse, Symbol.hasInstance, {
   value(this: { prototype: object }, value: unknown) {
     if (typeof value !== 'object' || value === null) return false
-    return (this === CorespunResponse ? NativeResponse.prototype : this.prototype).isPrototypeOf(value)
+    return this === CorespunResponse ? isResponse(value) : this.prototype.isPrototypeOf(value)
   },
 })
 
-/** Whether `value` is a response of ours; a cheap test. */
-export function isCorespunResponse(value: object): value is CorespunResponse {
-  return isOwn(value)
+/** Whether `value` is a response, ours or Node's. */
+export function isResponse(value: unknown): value is Response {
+  return typeof value === 'object' && value !== null && (isOwn(value) || isNative('Response', value))
 }
 
 /**

@@ -8,7 +8,7 @@ import type { Exchange } from '../message/core-interface.ts'
 import { wrong } from '../message/limits.ts'
 import { CorespunHeaders, headerLines } from './headers.ts'
 import { type ChunkSource, LazyBody, StreamSource } from './lazy-body.ts'
-import { type ResponseBody, CorespunResponse, NativeResponse, responseParts } from './response.ts'
+import { type ResponseBody, CorespunResponse, isResponse, responseParts } from './response.ts'
 
 /** What makes the value of each trailer when the body has ended; `undefined` leaves it out. */
 export type Trailers = Readonly<Record<string, () => string | undefined | Promise<string | undefined>>>
@@ -69,7 +69,7 @@ export function trailersOf(exchange: Exchange): CorespunHeaders {
  * ```
  */
 export function withTrailers(response: Response, trailers: Trailers): Response {
-  if (!(response instanceof NativeResponse)) throw wrong('withTrailers(): response', 'a Response', response)
+  if (!isResponse(response)) throw wrong('withTrailers(): response', 'a Response', response)
   if (typeof trailers !== 'object' || trailers === null)
     throw wrong('withTrailers(): trailers', 'an object of functions', trailers)
   const names = new CorespunHeaders()

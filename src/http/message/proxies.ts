@@ -6,7 +6,7 @@
  * proxy. Of the two families of headers, `X-Forwarded-*` and `Forwarded` (RFC 7239), one is read: most
  * proxies write one and pass the other on as the client sent it.
  */
-import { BlockList, isIP } from 'node:net'
+import type { BlockList } from 'node:net'
 import type { Exchange } from './core-interface.ts'
 import { wrong } from './limits.ts'
 
@@ -45,6 +45,10 @@ interface Hop {
   readonly host: string
   readonly port: string
 }
+
+/** Loaded by the first server that trusts a proxy. */
+let node: typeof import('node:net') | undefined
+const net = (): typeof import('node:net') => (node ??= process.getBuiltinModule('node:net'))
 
 const HOPS_MAX = 100
 const QUOTE = 34
@@ -109,7 +113,7 @@ function trustsOf(from: unknown, name: string, given: unknown): TrustsAddress {
     return (_address, hop) => hop < from
   const texts: unknown = typeof from === 'string' ? from.split(',').map((part) => part.trim()) : from
   if (!Array.isArray(texts) || texts.length === 0) throw wrong(name, EXPECTED, given)
-  const list = new BlockList()
+  const list = new (net().BlockList)()
   for (const part of texts as unknown[]) {
     for (const subnet of NAMED[part as string] ?? [part])
       if (!add(list, subnet)) throw wrong(name, 'IP addresses, subnets such as 10.0.0.0/8, or names', part)
@@ -227,6 +231,11 @@ function hopOf(element: string): Hop {
     else if (key === 'host') hop.host = value
     if (end === '') return hop
   }
+}
+
+/** As that of node:net: 4, 6, or 0 for other text. */
+export function isIP(text: string): number {
+  return net().isIP(text)
 }
 
 /** The IP address in a value that may have a port and brackets; '' for other values. */

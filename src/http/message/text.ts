@@ -52,3 +52,8 @@ export function isName(bytes: Uint8Array, at: number, name: string): boolean {
 export function utf8At(bytes: Uint8Array, at: number, length: number): string {
   return utf8Slice.call(bytes, at, at + length)
 }
+
+/** A hash as text. Node's module for it, and the fifty below it, are loaded by the first call. */
+export function sha256(text: string): string {
+  return process.getBuiltinModule('node:crypto').createHash('sha256').update(text).digest('base64url')
+}

@@ -5,10 +5,12 @@
  * The rules are those of crates/http/src/files.rs: nothing outside of the folder, nothing hidden.
  */
 import { constants } from 'node:fs'
-import { lstat, open, realpath, type FileHandle } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 import { StatusError } from '../app/status-error.ts'
 import type { Validators } from './ranges.ts'
+
+const disk = (): typeof import('node:fs/promises') => process.getBuiltinModule('node:fs/promises')
 
 /** How often a file is looked up again if it is replaced meanwhile. */
 const TRIES = 3
@@ -44,14 +46,14 @@ export async function found(root: string, rest: string, index: string, tries = T
     const named = file === undefined ? join(path, index) : path
     const [stats, real, top] = await Promise.all([
       handle.stat({ bigint: true }),
-      realpath(named),
-      realpath(root),
+      disk().realpath(named),
+      disk().realpath(root),
     ])
     const isInside = real.startsWith(top.endsWith(sep) ? top : top + sep)
     const isPlain = stats.isFile() && !(rest.endsWith('/') && file !== undefined)
     if (!isInside || !isPlain || hidden(real.slice(top.length))) throw missing()
     // The name may have become another file's since it was opened: only what is there now was checked.
-    const checked = await lstat(real, { bigint: true })
+    const checked = await disk().lstat(real, { bigint: true })
     if (checked.ino !== stats.ino || checked.dev !== stats.dev) {
       if (tries <= 1) throw missing()
       await handle.close()
@@ -97,7 +99,7 @@ function hidden(path: string): boolean {
 async function opened(path: string): Promise<FileHandle | undefined> {
   let handle: FileHandle
   try {
-    handle = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
+    handle = await disk().open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
   } catch (error) {
     const { code = '' } = error as NodeJS.ErrnoException
     if (['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'ELOOP', 'ENAMETOOLONG', 'EISDIR', 'ENXIO'].includes(code))

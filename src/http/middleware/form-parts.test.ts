@@ -12,9 +12,11 @@ import { until } from '../../base/wait.test.support.ts'
 import { zone } from '../../zone/index.ts'
 import type { HttpRequest } from '../app/routes.ts'
 import { onCores, onServer } from '../cores.test.support.ts'
-import { NativeRequest } from '../fetch/request.ts'
+import { native } from '../fetch/native.ts'
 import { createApp } from '../server.ts'
 import { type FormLimits, type FormPart, formParts } from './form-parts.ts'
+
+const { Request: NativeRequest } = native()
 
 const cpu = zone.create('form-parts', { workers: 1 })
 after(() => cpu.close())

@@ -9,7 +9,7 @@
 import type { Busboy } from '@fastify/busboy'
 import type { EventEmitter } from 'node:events'
 import type { Readable } from 'node:stream'
-import { MIMEType } from 'node:util'
+import type { MIMEType } from 'node:util'
 import { integer, optionsOf, requireShortened } from '../../base/index.ts'
 import { StatusError } from '../app/status-error.ts'
 import { wrong } from '../message/limits.ts'
@@ -135,7 +135,7 @@ interface FormType {
 export function formType(request: Request, accepted: readonly string[]): FormType {
   let type: MIMEType | undefined
   try {
-    type = new MIMEType(request.headers.get('content-type') ?? '')
+    type = new (process.getBuiltinModule('node:util').MIMEType)(request.headers.get('content-type') ?? '')
   } catch {
     // not a content type
   }

@@ -7,8 +7,7 @@ import assert from 'node:assert/strict'
 import http from 'node:http'
 import { test } from 'node:test'
 import { onServer } from '../cores.test.support.ts'
-import { NativeRequest } from '../fetch/request.ts'
-import { NativeResponse } from '../fetch/response.ts'
+import { native } from '../fetch/native.ts'
 import type { HttpRequest } from '../app/routes.ts'
 import { createApp } from '../server.ts'
 import { readForm } from './form.ts'
@@ -16,6 +15,8 @@ import { bodyLimit } from '../app/body-limit.ts'
 import { use } from '../app/middleware.ts'
 import { requestId } from './request-id.ts'
 import { jsonErrors } from '../app/status-error.ts'
+
+const { Request: NativeRequest, Response: NativeResponse } = native()
 
 const MULTIPART = 'multipart/form-data; boundary=b'
 const URLENCODED = 'application/x-www-form-urlencoded'

@@ -7,7 +7,7 @@
  */
 import { optionsOf } from '../../base/index.ts'
 import { wrong } from '../message/limits.ts'
-import { NativeResponse } from '../fetch/response.ts'
+import { native } from '../fetch/native.ts'
 import {
   FORM_LIMITS,
   type FormLimits,
@@ -69,7 +69,7 @@ async function dataOf(request: Request, bounds: Required<FormLimits>): Promise<F
   for await (const part of formParts(request, bounds)) {
     if (part.kind === 'field') data.append(part.name, part.value)
     else {
-      const bytes = await new NativeResponse(part.stream).arrayBuffer()
+      const bytes = await new (native().Response)(part.stream).arrayBuffer()
       data.append(part.name, new File([bytes], part.fileName, { type: part.type }))
     }
   }

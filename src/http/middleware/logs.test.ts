@@ -13,7 +13,7 @@ import { SyncError } from '../../sync/index.ts'
 import { ZoneError } from '../../zone/index.ts'
 import { onServer } from '../cores.test.support.ts'
 import { HttpError } from '../errors.ts'
-import { NativeResponse } from '../fetch/response.ts'
+import { native } from '../fetch/native.ts'
 import type { HttpRequest } from '../app/routes.ts'
 import { createApp } from '../server.ts'
 import { accessLog, type AccessRecord } from './logs/access-log.ts'
@@ -214,7 +214,7 @@ test('`fields` that throw cost the record and nothing else', async (t) => {
 onServer('a response that cannot be sent is logged as the 500 that is sent', async (start) => {
   const records: string[] = []
   const routes = {
-    '/network-error': () => NativeResponse.error(),
+    '/network-error': () => native().Response.error(),
     '/read': async () => {
       const response = new Response('x')
       await response.text()

@@ -8,7 +8,7 @@ import { promiseOf } from '../../base/index.ts'
 import { TypeOf } from '../message/core-interface.ts'
 import { HttpError } from '../errors.ts'
 import { exchangeOf, OWN_REQUEST } from '../fetch/request.ts'
-import { CorespunResponse, NativeResponse } from '../fetch/response.ts'
+import { CorespunResponse, isResponse } from '../fetch/response.ts'
 import type { HttpRequest } from '../message/http-request.ts'
 import { wrong } from '../message/limits.ts'
 import { parseHandlers, parseUpgrade, type Parsed } from './handlers.ts'
@@ -105,7 +105,7 @@ export function socketHandler(
 }
 
 function decide(request: HttpRequest, parsed: Parsed, decided: unknown): Response {
-  if (decided instanceof NativeResponse) return decided
+  if (isResponse(decided)) return decided
   return begun(request, parsed, parseUpgrade(decided ?? {}, 'websocket.upgrade()'))
 }
 

@@ -4,7 +4,6 @@
  * The core calls `#onBatch` once per batch and takes the responses when it returns, microtasks included. Each
  * request becomes an exchange, which reads from and writes to the link's memory.
  */
-import { lookup } from 'node:dns/promises'
 import { messageOf, meters, otherRuntime } from '../../../base/index.ts'
 import { NativeError, checkAttached, doublesOf, namedBy, native } from '../../../native/index.ts'
 import {
@@ -67,7 +66,7 @@ class NativeCore implements Core {
 
   async listen(): Promise<CoreAddress> {
     const { host, port, unixPath, fd, tls, constants } = this.#settings
-    const address = (unixPath ?? fd) === undefined ? (await lookup(host)).address : ''
+    const address = (unixPath ?? fd) === undefined ? await addressOf(host) : ''
     const link = this.#link
     link.server = native.httpOpen(
       () => this.#onBatch(),
@@ -226,6 +225,14 @@ class NativeCore implements Core {
     if (open.size === 0) process.off('exit', sendLast).off('uncaughtExceptionMonitor', keepNow)
     this.#stopped?.()
   }
+}
+
+/** An address as mostly written. The module of Node that looks up all else loads a dozen others. */
+const ADDRESS = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$|^::1?$/
+
+async function addressOf(host: string): Promise<string> {
+  if (ADDRESS.test(host)) return host
+  return (await process.getBuiltinModule('node:dns/promises').lookup(host)).address
 }
 
 /** The numbers that `httpOpen` expects. */

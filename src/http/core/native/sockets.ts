@@ -4,7 +4,6 @@
  * Errors of handlers never get here: the app side reports them. A room has a number as long as it has members
  * in this thread.
  */
-import { createHash } from 'node:crypto'
 import type { Grant, Rooms, Wire, WireEvents } from '../../message/wire.ts'
 import { Flag, Event, Message, Reply, Send, Terms } from '../../message/layout.ts'
 import type { ExchangeId, LinkedSockets, Listed, NativeLink } from './link.ts'
@@ -226,6 +225,7 @@ class NativeSocket implements Wire, Listed {
 }
 
 function acceptLines(key: string): string {
+  const { createHash } = process.getBuiltinModule('node:crypto')
   const accept = createHash('sha1')
     .update(key + GUID)
     .digest('base64')

@@ -14,12 +14,15 @@ import { zone } from '../../../zone/index.ts'
 import { chunks } from '../../app/events.ts'
 import { StatusError } from '../../app/status-error.ts'
 import { onCores } from '../../cores.test.support.ts'
-import { NativeResponse, CorespunResponse as Response } from '../../fetch/response.ts'
+import { native } from '../../fetch/native.ts'
+import { CorespunResponse as Response } from '../../fetch/response.ts'
 import { createApp } from '../../server.ts'
 import { files } from '../files.ts'
 import { type Middleware, use } from '../../app/middleware.ts'
 import { type AccessRecord, accessLog } from './access-log.ts'
 import { serverTiming } from './server-timing.ts'
+
+const { Response: NativeResponse } = native()
 
 const folder = mkdtempSync(join(tmpdir(), 'corespun-ends-'))
 writeFileSync(join(folder, 'a.txt'), 'a file')

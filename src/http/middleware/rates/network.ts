@@ -5,7 +5,7 @@
  * addresses than any table of counts. Of IPv4, also written as IPv6, the address counts. Text that is not an
  * address, such as '' for the peer of a Unix socket, is returned as it is.
  */
-import { isIPv6 } from 'node:net'
+import { isIP } from '../../message/proxies.ts'
 
 /**
  * The key of a client.
@@ -13,7 +13,7 @@ import { isIPv6 } from 'node:net'
  * @param bits Of an IPv6 address, the leading bits that count: 1 to 128.
  */
 export function networkOf(address: string, bits: number): string {
-  if (!address.includes(':') || !isIPv6(address)) return address
+  if (!address.includes(':') || isIP(address) !== 6) return address
   const groups = groupsOf(address)
   if (isMapped(groups)) {
     const [high, low] = groups.slice(6)

@@ -5,9 +5,9 @@
  * store, from which whoever has a connection to the other servers takes it, and adds here what they have
  * admitted: corespun/fleet does. Without one, the limit is that of this process.
  */
-import { createHash } from 'node:crypto'
 import { randomId } from '../../../base/index.ts'
 import { type Store, store as stores } from '../../../store/index.ts'
+import { sha256 } from '../../message/text.ts'
 import { type RateNow, type Verdict, WINDOWS_MAX, add, countOf, take } from './counts.ts'
 
 export const CLIENTS_MAX = 100_000
@@ -105,4 +105,4 @@ export class SharedCounts {
   }
 }
 
-const hashOf = (text: string): string => `#${createHash('sha256').update(text).digest('base64url')}`
+const hashOf = (text: string): string => `#${sha256(text)}`

@@ -4,9 +4,9 @@
  * An id is 256 bits of the system's randomness. One that a client has made up names no session, and none is
  * ever created under it.
  */
-import { createHash } from 'node:crypto'
 import { type Kind, flag, oneOf, optionsOf, randomText } from '../../../base/index.ts'
 import { wrong } from '../../message/limits.ts'
+import { sha256 } from '../../message/text.ts'
 
 /** The cookie of `sessions()`. */
 export interface SessionCookie {
@@ -56,7 +56,7 @@ const ID = /^[\w-]{43}$/
 export const newId = (): string => randomText(32)
 
 /** What a store has instead of the id, so that whoever reads the store has no session. */
-export const keyOf = (id: string): string => createHash('sha256').update(id).digest('base64url')
+export const keyOf = (id: string): string => sha256(id)
 
 /** The id that a request has; `undefined` without one. */
 export function idIn(header: string | null, name: string): string | undefined {

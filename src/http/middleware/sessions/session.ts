@@ -6,7 +6,7 @@
  * session and cookie as they are.
  */
 import { isDeepStrictEqual } from 'node:util'
-import { encode } from '../../../transport/index.ts'
+import { encode } from '../../../transport/internal.ts'
 import { StatusError } from '../../app/status-error.ts'
 import { HttpError } from '../../errors.ts'
 import { type CookieSettings, cookieText, keyOf, newId } from './cookie.ts'

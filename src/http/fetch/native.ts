@@ -1,0 +1,133 @@
+/**
+ * Node's own `Request`, `Response` and `Headers`, whatever the global ones are at the moment, without loading
+ * undici before something needs it: a server of strings and JSON never does.
+ *
+ * What of ours inherits from them has to as soon as anybody can compare with them: when undici has defined
+ * them, whoever has loaded it. The globals do not show that: since Node 24 a look at their descriptor loads
+ * undici, and a program that assigns one takes Node's class away. So an accessor for the global dispatcher,
+ * which undici looks for when it is loaded, watches it define the three. That depends on its code: where that
+ * is not known to do so, or this is a realm of node:vm, it is loaded at once.
+ */
+
+import { isObject } from '../../base/index.ts'
+
+/** Node's classes. */
+export interface NativeClasses {
+  readonly Request: typeof globalThis.Request
+  readonly Response: typeof globalThis.Response
+  readonly Headers: typeof globalThis.Headers
+}
+type Name = keyof NativeClasses
+type Link = (native: NativeClasses) => void
+
+const NAMES: readonly Name[] = ['Request', 'Response', 'Headers']
+/** Other globals of undici, by which it is loaded where a program has replaced those. */
+const LEADS = [...NAMES, 'FormData', 'MessageEvent']
+const DISPATCHERS = [1, 2].map((version) => Symbol.for(`undici.globalDispatcher.${version}`))
+/** The newest versions of undici that were seen to do this, by the major one: test/native.test.ts. */
+const KNOWN: Readonly<Record<string, number>> = { 7: 30, 8: 12 }
+
+let classes: NativeClasses | undefined
+const links = new Set<Link>()
+
+/** Node's classes, which are loaded now if they are not yet. */
+export function native(): NativeClasses {
+  for (const name of LEADS) if (classes === undefined) Reflect.get(globalThis, name)
+  if (classes === undefined) Reflect.get(process.getBuiltinModule('node:http'), 'WebSocket')
+  return classes ?? linked(globalThis)
+}
+
+/** As the class itself for who makes an object of it, which loads it. */
+function late<N extends Name>(name: N): NativeClasses[N] {
+  const construct = (_: object, given: unknown[]): object =>
+    Reflect.construct(native()[name], given) as object
+  return new Proxy(Object, { construct }) as unknown as NativeClasses[N]
+}
+
+export const NativeRequest = late('Request')
+export const NativeResponse = late('Response')
+
+/** Calls `link` when the classes are loaded, at once if they are. Returns what makes it not be called. */
+export function whenLoaded(link: Link): () => void {
+  if (classes === undefined) links.add(link)
+  else link(classes)
+  return () => links.delete(link)
+}
+
+/** As `instanceof` a class of Node's, and of ours; nobody has one of Node's before they are loaded. */
+export function isNative<N extends Name>(name: N, value: unknown): value is InstanceType<NativeClasses[N]> {
+  return classes !== undefined && value instanceof classes[name]
+}
+
+export function areLoaded(): boolean {
+  return classes !== undefined
+}
+
+function linked({ Request, Response, Headers }: NativeClasses): NativeClasses {
+  classes = { Request, Response, Headers }
+  for (const link of links) link(classes)
+  links.clear()
+  return classes
+}
+
+/** The modules of Node that this thread has loaded; `undefined` for another realm, and other runtimes. */
+function loadedNames(): readonly string[] | undefined {
+  const names: unknown = Reflect.get(process, 'moduleLoadList')
+  const isOfThisRealm = isObject(names) && Object.getPrototypeOf(names) === Array.prototype
+  return isOfThisRealm ? (names as string[]) : undefined
+}
+
+const isUndici = (name: string): boolean => name.endsWith('internal/deps/undici/undici')
+
+/** Whether the code that called the accessor is Node's undici, which asks while it is loaded. */
+function isAskedByNode(): boolean {
+  const { getCallSites } = process.getBuiltinModule('node:util')
+  return getCallSites(3, { sourceMap: false }).some(({ scriptName }) => isUndici(scriptName))
+}
+
+/** Whether undici is not loaded, and will be seen to be. */
+function canWait(): boolean {
+  const [major, minor] = (process.versions['undici'] ?? '').split('.')
+  if (!(Number(minor) <= KNOWN[major])) return false
+  if (loadedNames()?.some(isUndici) !== false || DISPATCHERS.some((name) => name in globalThis)) return false
+  return Object.getOwnPropertyDescriptor(Object, 'defineProperties')?.writable === true
+}
+
+/** Undici is about to define its classes: take them as it does. */
+function watch(): void {
+  const { defineProperties } = Object
+  const found: Partial<Record<Name, unknown>> = {}
+  const define: typeof defineProperties = (on, properties) => {
+    const name = properties[Symbol.toStringTag]?.value as Name
+    if (NAMES.includes(name)) found[name] = (on as { constructor: unknown }).constructor
+    if (NAMES.every((each) => found[each] !== undefined)) {
+      Reflect.set(Object, 'defineProperties', defineProperties)
+      linked(found as unknown as NativeClasses)
+    }
+    return defineProperties(on, properties)
+  }
+  Reflect.set(Object, 'defineProperties', define)
+}
+
+/** An accessor for the dispatcher. Others than Node that ask for it, as the package undici, find Node's. */
+function lieInWait(name: symbol): void {
+  const end = (): void => DISPATCHERS.forEach((each) => Reflect.deleteProperty(globalThis, each))
+  const get = (): unknown => {
+    end()
+    if (isAskedByNode()) {
+      watch()
+      return undefined
+    }
+    native()
+    return Reflect.get(globalThis, name)
+  }
+  const set = (value: unknown): void => {
+    end()
+    native()
+    Reflect.set(globalThis, name, value)
+  }
+  Object.defineProperty(globalThis, name, { configurable: true, get, set })
+}
+
+if (canWait()) DISPATCHERS.forEach(lieInWait)
+else linked(globalThis)
