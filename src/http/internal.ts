@@ -5,6 +5,10 @@
  * For the other folders of this package; not part of its API.
  */
 export { HttpError, statusOf } from './errors.ts'
+export type { Hub } from './message/hub.ts'
+export type { Grant, Rooms, Wire, WireEvents } from './message/wire.ts'
+export { appOf } from './server.ts'
+export { checkRoom, payloadOf } from './websocket/message.ts'
 export { wrong } from './message/limits.ts'
 export { developmentTls, serve, serveVersion } from './serve.ts'
 export type { VersionOrder } from './cluster/protocol.ts'

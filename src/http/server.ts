@@ -13,7 +13,7 @@ import { closing } from './message/closing.ts'
 import { Refusals } from './message/refusals.ts'
 import { HttpError } from './errors.ts'
 import { useGlobals } from './fetch/globals.ts'
-import { inject, type InjectInput } from './app/inject.ts'
+import { type Client, inject, type InjectInput } from './app/inject.ts'
 import { wrong } from './message/limits.ts'
 import { checkRoom, payloadOf } from './websocket/message.ts'
 import type { Hub } from './message/hub.ts'
@@ -64,12 +64,19 @@ export interface InjectableApp {
  * ```
  */
 export function createApp<Pattern extends string>(options: AppOptions<Pattern>): InjectableApp {
+  const { inject } = appOf(options)
+  return { inject: (input, init) => inject(input, init) }
+}
+
+/** The same for `corespun/test`, whose requests have connections. */
+export function appOf<Pattern extends string>(options: AppOptions<Pattern>) {
   const parts = parseApp(options)
-  const app = new App(parts)
+  const { hub, onExchange } = new App(parts)
   return {
-    async inject(input, init) {
+    hub,
+    async inject(input: InjectInput, init?: RequestInit, client?: Client): Promise<Response> {
       await parts.routes.ready()
-      return inject(app.onExchange, input, init)
+      return inject(onExchange, input, init, client)
     },
   }
 }

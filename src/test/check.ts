@@ -98,7 +98,7 @@ class Search {
   async run(): Promise<Checked> {
     // One by one: in jest on Node 20, imports at once that share a module fail.
     this.#parts = await simulated()
-    this.#http = await import('../http/index.ts')
+    this.#http = await import('../http/internal.ts')
     effects.seeded = () => current.getStore()
     const restore = this.#settings.mock ? mockGlobals() : () => {}
     const release = ownRejections()
@@ -140,6 +140,7 @@ class Search {
     const network = new SeededNetwork(play, this.#settings.network, this.#parts)
     const http = new SeededHttp(play, network, this.#settings.network, this.#http)
     play.fetch = (input, init) => http.fetch(input, init)
+    play.socket = (url, protocols) => http.socket(url, protocols)
     const restore = seedFibers(play)
     try {
       const ending = await play.run(() => this.#body(worldOf(play, network, http)))

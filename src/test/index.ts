@@ -19,6 +19,7 @@ export {
 export type { SeededHost, SeededHostOptions } from './hosts.ts'
 export type { SeededServeOptions, SeededServer } from './http.ts'
 export type { CheckOptions, NetworkFaults } from './options.ts'
+export type { SeededSocket, SocketEvent } from './sockets.ts'
 export type { Spawned } from './tasks.ts'
 export type { World } from './world.ts'
 export type { SeededZone, SeededZoneOptions } from './zones.ts'

@@ -128,6 +128,13 @@ export function mockGlobals(): () => void {
   within(process.getBuiltinModule('node:crypto'), 'randomUUID', uuidOf)
   within(process.getBuiltinModule('node:crypto'), 'randomBytes', bytesOf)
   put(globalThis, 'Date', (real) => dateOf(real as unknown as DateConstructor))
+  const socket = Object.getOwnPropertyDescriptor(globalThis, 'WebSocket')
+  // Absent in Node 20. To read it loads it, which takes tens of milliseconds.
+  if (socket !== undefined) {
+    const value = socketOf(() => (socket.get?.call(globalThis) ?? socket.value) as SocketMaker)
+    Object.defineProperty(globalThis, 'WebSocket', { value, writable: true, configurable: true })
+    undone.push(() => void Object.defineProperty(globalThis, 'WebSocket', socket))
+  }
   const { syncBuiltinESMExports } = process.getBuiltinModule('node:module')
   syncBuiltinESMExports()
   return () => {
@@ -206,6 +213,17 @@ export function sleepOf<Value>(
 function abortError({ reason }: AbortSignal): Error {
   const error = new Error('The operation was aborted', { cause: reason })
   return Object.assign(error, { name: 'AbortError', code: 'ABORT_ERR' })
+}
+
+type SocketMaker = new (url: string, protocols?: string) => object
+
+/** Of tasks it is one of the run; others get the real one. */
+function socketOf(real: () => SocketMaker): object {
+  return new Proxy(Object, {
+    construct: (_, args: [string, string?]) =>
+      current.getStore()?.play.socket(...args) ?? new (real())(...args),
+    get: (_, name) => Reflect.get(real(), name) as unknown,
+  })
 }
 
 function dateOf(real: DateConstructor): DateConstructor {

@@ -15,6 +15,8 @@ export class SeededNetwork {
   readonly #faults: Faults
   readonly #owners = new Map<string, Actor>()
   readonly #cut = new Set<Actor>()
+  /** Called when somebody is cut off, or is not any more. */
+  readonly #looks = new Set<() => void>()
   readonly parts: FleetParts
   #simulation: Simulation | undefined
 
@@ -53,10 +55,37 @@ export class SeededNetwork {
     return this.parts.fleetOver(engine)
   }
 
-  /** Nothing passes to and from the connections of a task until what is returned is called. */
-  cut(actor: Actor): () => void {
+  /**
+   * Nothing passes to and from the connections of a task until what is returned is called; of `'commits'`
+   * what those that it has write to the fleet is accepted, and not committed.
+   */
+  cut(actor: Actor, what: 'messages' | 'commits'): () => void {
+    if (what === 'commits') {
+      const own = [...this.#owners].filter(([, owner]) => owner === actor)
+      const ends = own.map(([client]) => this.#network.isolate(client))
+      return () => ends.forEach((end) => end())
+    }
     this.#cut.add(actor)
-    return () => void this.#cut.delete(actor)
+    const look = (): void => this.#looks.forEach((each) => each())
+    look()
+    return () => void (this.#cut.delete(actor) && look())
+  }
+
+  /** Call `lost` when one of them is cut off for so long, until what is returned is called. */
+  whenCut(actors: readonly Actor[], ms: number, lost: () => void): () => void {
+    let [isCut, end] = [false, (): void => {}]
+    const look = (): void => {
+      if (isCut === actors.some((actor) => this.#cut.has(actor))) return
+      isCut = !isCut
+      if (isCut) end = this.#play.after(ms, lost)
+      else end()
+    }
+    this.#looks.add(look)
+    look()
+    return () => {
+      end()
+      this.#looks.delete(look)
+    }
   }
 
   isCut(actor: Actor): boolean {

@@ -12,6 +12,7 @@ import { History } from './history.ts'
 import { sleepOf, uuidOf } from './mock.ts'
 import type { SeededNetwork } from './network.ts'
 import type { SeededHttp, SeededServeOptions, SeededServer } from './http.ts'
+import { ClientEnd, type SeededSocket } from './sockets.ts'
 import { CheckError } from './errors.ts'
 import type { Actor, Play } from './play.ts'
 import { Job, type Spawned } from './tasks.ts'
@@ -66,8 +67,19 @@ export interface World {
   serve<Pattern extends string>(options: SeededServeOptions<Pattern>): Promise<SeededServer>
   /** Sends a request to a server of this run, found by its port. @throws {TypeError} As Node's fetch. */
   fetch(input: string | URL | Request, init?: RequestInit): Promise<Response>
-  /** Cuts a task's connections off; what is returned connects them again. */
-  cut(task: Spawned): () => void
+  /** A client of WebSockets of servers of this run; the global one is the same, where Node has it. */
+  readonly WebSocket: {
+    new (url: string | URL, protocols?: string | readonly string[]): SeededSocket
+    readonly CONNECTING: 0
+    readonly OPEN: 1
+    readonly CLOSING: 2
+    readonly CLOSED: 3
+  }
+  /**
+   * Cuts a task's connections off; what is returned connects them again. `'commits'`: they reach the fleet,
+   * but a leader of it that is alone, which accepts writes and commits none; then all of them, or none.
+   */
+  cut(task: Spawned, what?: 'messages' | 'commits'): () => void
   /** A new history of operations, for `linearizable()`. */
   history<Input, Output>(): History<Input, Output>
 }
@@ -104,7 +116,10 @@ export function worldOf(play: Play, network: SeededNetwork, http: SeededHttp): W
     connect: () => network.connect(),
     serve: (options) => http.serve(options),
     fetch: (input, init) => http.fetch(input, init),
-    cut: (task) => network.cut((task as Job<unknown>).actor),
+    WebSocket: new Proxy(ClientEnd as unknown as World['WebSocket'], {
+      construct: (_, args: Parameters<SeededHttp['socket']>) => http.socket(...args),
+    }),
+    cut: (task, what = 'messages') => network.cut((task as Job<unknown>).actor, what),
     history: () => new History(play),
   }
 }
