@@ -161,6 +161,13 @@ export class Store<Value = unknown> {
     return true
   }
 
+  /** @internal Milliseconds until a key expires; 0: never, or it is absent. */
+  static leftMs(store: Store, key: string): number {
+    const entry = new Entry<Store>(store, key)
+    Store.read(store, entry, false)
+    return entry.leftMs
+  }
+
   /** @internal Commits the only entry of a transaction. Returns false if its version is another one now. */
   static commit(store: Store, entry: Entry<Store>): boolean {
     const { key, low, high, mode } = entry

@@ -38,6 +38,33 @@ test('what was flushed survives, and of the rest the first changes', async () =>
   assert.ok(found.size > 2, [...found].join())
 })
 
+test('entries of a file keep their times to live, which pass while it is closed', () =>
+  check({ seeds: 20, stall: 0 }, async ({ store, sleep, spawn }) => {
+    const task = spawn(async () => {
+      const first = store<number>({ file: 'a.db', ttlMs: 60_000 })
+      first.set('default', 1)
+      first.set('short', 1, { ttlMs: 1000 })
+      await sleep(400)
+      first.update('short', () => 2)
+      await first.flush()
+      await new Promise(() => {})
+    })
+    await sleep(500)
+    task.kill()
+    const second = store<number>({ file: 'a.db' })
+    second.set('always', 1)
+    assert.equal(second.get('short'), 2)
+    second.close()
+    await sleep(499)
+    const third = store<number>({ file: 'a.db' })
+    assert.equal(third.get('short'), 2)
+    await sleep(2)
+    assert.deepEqual([third.get('short'), third.get('default')], [undefined, 1])
+    third.close()
+    await sleep(60_000)
+    assert.deepEqual([...store<number>({ file: 'a.db' }).entries()], [['always', 1]])
+  }).then(() => {}))
+
 test('a file has one store, and what a store that was closed has written', () =>
   check({ seeds: 20 }, async ({ store }) => {
     const first = store<string>({ file: 'a.db', entriesMax: 10 })

@@ -4,11 +4,11 @@
  * When the task dies that has a file open, the file has the store as it was at one moment since the last
  * `flush()`, which the seed chooses: what stores promise. No byte of it is on a real disk.
  */
-import { type Store, StoreError, type StoreOptions } from '../store/index.ts'
+import { Store, StoreError, type StoreOptions } from '../store/index.ts'
 import { type Play, current } from './play.ts'
 
-/** All entries at one moment, without their times to live. */
-type Moment = readonly (readonly [key: string, value: unknown])[]
+/** All entries at one moment, and when each expires; 0: never. */
+type Moment = readonly (readonly [key: string, value: unknown, endMs: number])[]
 
 /** So many changes since a flush can be lost; of more the first ones were written meanwhile. */
 const MOMENTS_MAX = 256
@@ -36,8 +36,15 @@ export class SeededFiles {
     const { file: _file, unflushedBytesMax: _bytes, ...others } = options
     const kept = make(others)
     this.#open.add(file)
-    for (const [key, value] of this.#written.get(file) ?? []) kept.set(key, value as Value)
-    const now = (): Moment => [...kept.entries()]
+    const play = this.#play
+    for (const [key, value, endMs] of this.#written.get(file) ?? [])
+      if (endMs === 0) kept.set(key, value as Value)
+      else if (endMs > play.nowMs()) kept.set(key, value as Value, { ttlMs: endMs - play.nowMs() })
+    const endOf = (key: string): number => {
+      const leftMs = Store.leftMs(kept, key)
+      return leftMs && play.nowMs() + leftMs
+    }
+    const now = (): Moment => [...kept.entries()].map(([key, value]) => [key, value, endOf(key)] as const)
     /** The first is in the file. */
     const moments = [now()]
     for (const name of CHANGES)

@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { NonRetryableError } from '../fleet/index.ts'
+import { NonRetryableError, currentJob } from '../fleet/index.ts'
 import { type World, check, exactlyOnce } from './index.ts'
 
 type Mails = { send(to: string): string; fail(): never; refuse(): never }
@@ -38,6 +38,52 @@ test('a job has one end when hosts die, and one that is not idempotent is found'
   await check({ seeds: 60, stall: 0 }, mails(true))
   await assert.rejects(check({ seeds: 200, stall: 0 }, mails(false)), { code: 'CHECK_FAILED' })
 })
+
+test('writes of a task whose leader is alone are committed later, or never', async () => {
+  const seen = new Set<string>()
+  await check({ seeds: 60, stall: 0 }, async ({ connect, cut, sleep, spawn }) => {
+    const writer = spawn(async () => {
+      const prices = connect().store<number>('prices')
+      await prices.set('a', 1)
+      await sleep(1000)
+      await assert.rejects(prices.set('a', 2), { code: 'FLEET_TIMEOUT' })
+    }, 'writer')
+    const prices = connect().store<number>('prices')
+    await sleep(500)
+    const heal = cut(writer, 'commits')
+    await writer.join()
+    assert.equal((await prices.get('a'))?.value, 1)
+    heal()
+    heal()
+    seen.add(String((await prices.get('a'))?.value))
+  })
+  assert.deepEqual([...seen].sort(), ['1', '2'])
+})
+
+test('functions of jobs have the job that they are', () =>
+  check({ seeds: 20, stall: 0 }, async ({ connect, host, sleep }) => {
+    const seen: unknown[] = []
+    const send = async (to: string): Promise<string> => {
+      const job = currentJob()!
+      seen.push([job.key, job.attempt, job.ended.map(({ value }) => value)])
+      job.progress(0.5)
+      while (to === 'slow' && !job.leaving.aborted) await sleep(50)
+      return to
+    }
+    const fleet = connect()
+    const jobs = fleet.jobs<Mails>('mails')
+    const hosting = await host(fleet, { name: 'mails', module: { send } })
+    await jobs.submit('first', 'send', ['fast'])
+    await jobs.submit('then', 'send', ['slow'], { after: ['first'] })
+    while ((await jobs.get('then'))?.progress !== 0.5) await sleep(50)
+    await hosting.close()
+    assert.equal(await jobs.result('then'), 'slow')
+    assert.deepEqual(seen, [
+      ['first', 1, []],
+      ['then', 1, ['fast']],
+    ])
+    assert.equal(currentJob(), undefined)
+  }).then(() => {}))
 
 test('calls that fail are retried, or dead at once; a host that closes leaves its jobs', () =>
   check({ seeds: 30, stall: 0, leaks: true }, async ({ connect, host, sleep }) => {

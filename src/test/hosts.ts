@@ -2,14 +2,16 @@
  * Hosts of jobs in a run: they take jobs of the fleet of the run, and die with their task.
  *
  * What takes, extends and ends a job is that of hosts outside; only a function is called in this thread, as a
- * task of its own, and has no `currentJob()`.
+ * task of its own.
  */
 import { integer, optionsOf } from '../base/index.ts'
 import {
+  CurrentJob,
   type Fleet,
   type JobOutcome,
   type JobTask,
   NonRetryableError,
+  asJob,
   errorFrame,
 } from '../fleet/internal.ts'
 import { decode, encode } from '../transport/index.ts'
@@ -52,6 +54,7 @@ export async function hostOf(
   const owner = play.actor('host()')
   const { name: zone, module, ...others } = options
   const { jobsMax, leaseMs } = optionsOf(others, KINDS, wrong, 'host()')
+  const leaving = new AbortController()
   const run = async (task: JobTask): Promise<JobOutcome> => {
     task.begun?.()
     const fn = Object.hasOwn(module, task.name) ? module[task.name] : undefined
@@ -62,7 +65,10 @@ export async function hostOf(
           new parts.FleetError('EXPORT_MISSING', { zone, name: task.name, exported: Object.keys(module) }),
         ),
       ]
-    return outcomeOf(play, owner, zone, task, fn as (...args: unknown[]) => unknown)
+    const facts = { ...task, run: '', isAnnounced: false }
+    const job = new CurrentJob({ ...facts, host: { progress: task.progress, leaving: leaving.signal } })
+    const called = (...args: unknown[]): unknown => asJob(job, () => (fn as typeof called)(...args))
+    return outcomeOf(play, owner, zone, task, called)
   }
   const { engine } = fleet
   const id = `${owner.name} ${owner.number}`
@@ -70,6 +76,7 @@ export async function hostOf(
   const closed = play.opened(owner, `the host of ${zone}`)
   owner.whenDead(closed)
   const close = async ({ timeoutMs = CLOSE_MS } = {}): Promise<void> => {
+    leaving.abort(new DOMException('The host of the job is closing', 'AbortError'))
     await taker.close(timeoutMs, new parts.FleetError('FLEET_CLOSED', { reason: 'the host has closed' }))
     closed()
   }

@@ -201,6 +201,31 @@ test('the recipe for jest', () => {
   followed(target, ['--experimental-vm-modules', toolFile('jest', 'bin', 'jest.js'), '--coverage'])
 })
 
+test('check() in jest, in a test of CommonJS', () => {
+  const target = join(folder, 'commonjs')
+  mkdirSync(target)
+  symlinkSync(join(app, 'node_modules'), join(target, 'node_modules'))
+  writeFileSync(join(target, 'package.json'), '{ "jest": { "transform": {} } }')
+  writeFileSync(
+    join(target, 'seeds.test.js'),
+    `test('an update is lost', async () => {
+      const { check } = await import('corespun/test')
+      const found = check({ seeds: 100 }, async ({ spawn, step }) => {
+        let sum = 0
+        const add = async () => {
+          const read = sum
+          await step()
+          sum = read + 1
+        }
+        for (const task of [spawn(add), spawn(add)]) await task.join()
+        expect(sum).toBe(2)
+      })
+      await expect(found).rejects.toThrow(/play it again: .*npx jest .*seeds.test.js/)
+    })`,
+  )
+  ran(process.execPath, ['--experimental-vm-modules', toolFile('jest', 'bin', 'jest.js')], target)
+})
+
 /** The platforms of which there is no tarball here get that of this one, which is never loaded for them. */
 function coreVersions(versionOf) {
   const { optionalDependencies } = JSON.parse(readFileSync(toolFile('corespun', 'package.json'), 'utf8'))

@@ -50,6 +50,8 @@ export interface JobFacts {
   readonly isAnnounced: boolean
   /** Those that it has waited for. */
   readonly ended: readonly EndedFrame[] | undefined
+  /** Its host, if that is in this thread: in a run of `corespun/test`. */
+  readonly host?: { progress(frame: Uint8Array): void; readonly leaving: AbortSignal }
 }
 
 /**
@@ -77,14 +79,16 @@ export class CurrentJob {
   readonly trace: TraceContext | undefined
   readonly #run: string
   readonly #ended: readonly EndedFrame[]
+  readonly #host: JobFacts['host']
   #leaving: AbortSignal | undefined
   #report: Uint8Array | undefined
   #sentMs = -Infinity
   #later: NodeJS.Timeout | undefined
 
   /** @internal */
-  constructor({ key, attempt, run, trace, ended = [] }: JobFacts) {
+  constructor({ key, attempt, run, trace, ended = [], host }: JobFacts) {
     this.#ended = ended
+    this.#host = host
     this.trace = trace
     this.key = key
     this.attempt = attempt
@@ -100,6 +104,7 @@ export class CurrentJob {
   progress(value: unknown): void {
     const frame = encode(value)
     checkSize(frame.length, PROGRESS_BYTES_MAX, 'progress')
+    if (this.#host !== undefined) return this.#host.progress(frame)
     this.#report = frame
     if (performance.now() - this.#sentMs >= REPORT_MS) return this.#send()
     this.#later ??= setTimeout(() => this.#send(), REPORT_MS).unref()
@@ -110,7 +115,7 @@ export class CurrentJob {
    * far it is, or fail, to go on elsewhere. From a zone with `isolation: 'process'` it is never aborted.
    */
   get leaving(): AbortSignal {
-    return (this.#leaving ??= ask(this.#run))
+    return (this.#leaving ??= this.#host?.leaving ?? ask(this.#run))
   }
 
   /**
