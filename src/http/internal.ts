@@ -7,10 +7,16 @@
 export { HttpError, statusOf } from './errors.ts'
 export type { Hub } from './message/hub.ts'
 export type { Grant, Rooms, Wire, WireEvents } from './message/wire.ts'
-export { appOf } from './server.ts'
-export { checkRoom, payloadOf } from './websocket/message.ts'
 export { wrong } from './message/limits.ts'
 export { developmentTls, serve, serveVersion } from './serve.ts'
 export type { VersionOrder } from './cluster/protocol.ts'
 export { servingLine } from './serving-line.ts'
 export { loadApp, type ModuleApp } from './cluster/app-module.ts'
+
+/** What servers of a run of `corespun/test` are made of; loaded with the first run, file by file. */
+export const served = async () => {
+  const { HttpError } = await import('./errors.ts')
+  const { appOf } = await import('./server.ts')
+  const { checkRoom, payloadOf } = await import('./websocket/message.ts')
+  return { HttpError, appOf, checkRoom, payloadOf }
+}

@@ -10,7 +10,9 @@ import { CheckError, type CheckFacts, wrong } from './errors.ts'
 import { callerIn } from './frames.ts'
 import { mockGlobals } from './mock.ts'
 import { simulated } from '../fleet/internal.ts'
-import { type HttpParts, SeededHttp } from './http.ts'
+import { served } from '../http/internal.ts'
+import type { HttpParts } from './connection.ts'
+import { SeededHttp } from './http.ts'
 import { SeededNetwork } from './network.ts'
 import { type CheckOptions, type Settings, checkOptions } from './options.ts'
 import { fileOfCommand, ofPart, reported } from './part.ts'
@@ -98,7 +100,7 @@ class Search {
   async run(): Promise<Checked> {
     // One by one: in jest on Node 20, imports at once that share a module fail.
     this.#parts = await simulated()
-    this.#http = await import('../http/internal.ts')
+    this.#http = await served()
     effects.seeded = () => current.getStore()
     const restore = this.#settings.mock ? mockGlobals() : () => {}
     const release = ownRejections()

@@ -6,8 +6,7 @@
  */
 import { generator, integer, optionsOf } from '../base/index.ts'
 import type { AppOptions, CloseOptions } from '../http/index.ts'
-import type { HttpError, appOf, checkRoom, payloadOf } from '../http/internal.ts'
-import { Connection, type Link, type Served, failed } from './connection.ts'
+import { Connection, type HttpParts, type Link, type Served, failed } from './connection.ts'
 import { wrong } from './errors.ts'
 import type { SeededNetwork } from './network.ts'
 import type { Settings } from './options.ts'
@@ -30,14 +29,6 @@ export interface SeededServer extends AsyncDisposable {
   publish(room: string, message: string | ArrayBuffer | ArrayBufferView): void
   /** Accepts no more, closes WebSockets, and resets what is open after 10 s, by default. */
   close(options?: CloseOptions): Promise<void>
-}
-
-/** What is loaded before a run, since loading is not decided by a seed. */
-export interface HttpParts {
-  readonly appOf: typeof appOf
-  readonly HttpError: typeof HttpError
-  readonly checkRoom: typeof checkRoom
-  readonly payloadOf: typeof payloadOf
 }
 
 interface Listening extends Served {
