@@ -13,7 +13,8 @@ import { closing } from './message/closing.ts'
 import { Refusals } from './message/refusals.ts'
 import { HttpError } from './errors.ts'
 import { useGlobals } from './fetch/globals.ts'
-import { type Client, inject, type InjectInput } from './app/inject.ts'
+import { type Client, inject, type InjectInput, responded } from './app/inject.ts'
+import { nativeRequest } from './fetch/request.ts'
 import { wrong } from './message/limits.ts'
 import { checkRoom, payloadOf } from './websocket/message.ts'
 import type { Hub } from './message/hub.ts'
@@ -64,8 +65,14 @@ export interface InjectableApp {
  * ```
  */
 export function createApp<Pattern extends string>(options: AppOptions<Pattern>): InjectableApp {
-  const { inject } = appOf(options)
-  return { inject: (input, init) => inject(input, init) }
+  const parts = parseApp(options)
+  const app = new App(parts)
+  return {
+    async inject(input, init) {
+      await parts.routes.ready()
+      return inject(app.onExchange, input, init)
+    },
+  }
 }
 
 /** The same for `corespun/test`, whose requests have connections. */
@@ -74,9 +81,9 @@ export function appOf<Pattern extends string>(options: AppOptions<Pattern>) {
   const { hub, onExchange } = new App(parts)
   return {
     hub,
-    async inject(input: InjectInput, init?: RequestInit, client?: Client): Promise<Response> {
+    async respond(request: Request, client: Client): Promise<Response | undefined> {
       await parts.routes.ready()
-      return inject(onExchange, input, init, client)
+      return responded(onExchange, nativeRequest(request) as Request, client)
     },
   }
 }

@@ -124,8 +124,8 @@ export class Connection implements Carrier {
       const body = source && this.#up.body(source, `the body of ${this.#label}`, () => {})
       const init = { method, headers, body, signal: controller.signal, duplex: 'half' }
       const received = new Request(url, init as RequestInit)
-      const response = await app.inject(received, undefined, { hub: app.hub, ...(socket && { upgrade }) })
-      if (this.socket !== undefined) return
+      const response = await app.respond(received, { hub: app.hub, ...(socket && { upgrade }) })
+      if (this.socket !== undefined || response === undefined) return
       const head = { status: response.status, headers: response.headers }
       const arrive = (content: ReadableStream<Uint8Array> | null): void =>
         outcome.resolve(Object.defineProperty(new Response(content, head), 'url', { value: url }))

@@ -24,10 +24,9 @@ export function inject(
   onExchange: (exchange: Exchange) => void,
   input: InjectInput,
   init?: RequestInit,
-  client?: Client,
 ): Promise<Response> {
   const given = typeof input === 'string' && input.startsWith('/') ? `http://localhost${input}` : input
-  return responded(onExchange, new NativeRequest(nativeRequest(given) as Request, init), client)
+  return responded(onExchange, new NativeRequest(nativeRequest(given) as Request, init))
 }
 
 /** Where a request comes from. */
