@@ -26,7 +26,7 @@ export function inject(
   init?: RequestInit,
 ): Promise<Response> {
   const given = typeof input === 'string' && input.startsWith('/') ? `http://localhost${input}` : input
-  return responded(onExchange, new NativeRequest(nativeRequest(given) as Request, init))
+  return responded(onExchange, new NativeRequest(nativeRequest(given) as Request, init)) as Promise<Response>
 }
 
 /** Where a request comes from. */
@@ -44,6 +44,8 @@ export interface Client {
   /** As those of its exchange. Default: no trailers, and hints are not sent. */
   trailerPairs?(): string[]
   hint?(headers: string): boolean
+  /** Sends a response that is there as a whole; false: it becomes a `Response`, as others do. */
+  whole?(status: number, headers: string[], body: string | Uint8Array | null): boolean
   /** The response has ended with these trailers, before its body does. */
   onTrailers?(pairs: string[]): void
   /** Default 'http'. */
@@ -51,12 +53,12 @@ export interface Client {
   readonly clientCertificate?: Certificate | undefined
 }
 
-/** The same for a request of Node's own class. */
+/** The same for a request of Node's own class; undefined: `client.whole` has sent the response. */
 export function responded(
   onExchange: (exchange: Exchange) => void,
   request: Request,
   client: Client = {},
-): Promise<Response> {
+): Promise<Response | undefined> {
   return new Promise((resolve, reject) => {
     const exchange = new InjectedExchange(request, client, resolve, reject)
     onExchange(exchange)
@@ -87,7 +89,7 @@ class InjectedExchange implements Exchange {
   readonly #request: Request
   readonly #signal: AbortSignal
   readonly #reader: ReadableStreamDefaultReader<Uint8Array> | undefined
-  readonly #resolve: (response: Response) => void
+  readonly #resolve: (response: Response | undefined) => void
   readonly #reject: (error: unknown) => void
   #hasResponded = false
   /** Its response has ended. */
@@ -100,7 +102,7 @@ class InjectedExchange implements Exchange {
   constructor(
     request: Request,
     client: Client,
-    resolve: (response: Response) => void,
+    resolve: (response: Response | undefined) => void,
     reject: (error: unknown) => void,
   ) {
     const { pathname, search } = new URL(request.url)
@@ -195,13 +197,17 @@ class InjectedExchange implements Exchange {
 
   respond(status: number, type: number, headers: string, body: string | Uint8Array | undefined): void {
     if (this.#hasResponded) return
-    const isOwn = body instanceof Uint8Array && body.byteLength > 0 && body.buffer instanceof ArrayBuffer
-    const bytes = isOwn ? body : Buffer.from((body ?? '') as Uint8Array) // the response has a copy
     const isNull = status === 204 || status === 205 || status === 304
-    const content = isNull || this.method === 'HEAD' ? null : bytes
-    const length = isNull ? undefined : bytes.byteLength
-    this.#bytes = bytes.byteLength
-    this.#respond(content, status, headersFrom(type, headers, length))
+    const isSent = !isNull && this.method !== 'HEAD'
+    this.#bytes = typeof body === 'string' ? Buffer.byteLength(body) : (body?.byteLength ?? 0)
+    const pairs = pairsFrom(type, headers, isNull ? undefined : this.#bytes)
+    const copy = (): Buffer => Buffer.from((body ?? '') as Uint8Array)
+    const whole = !isSent ? null : typeof body === 'string' ? body : copy()
+    if (this.#client.whole?.(status, pairs, whole) === true) {
+      this.#hasResponded = true
+      this.#status = status
+      this.#resolve(undefined)
+    } else this.#respond(typeof whole === 'string' ? copy() : whole, status, pairs)
     this.#end()
   }
 
@@ -215,13 +221,15 @@ class InjectedExchange implements Exchange {
       cancel: () => this.#disconnect(),
     })
     const isNull = status === 204 || status === 205 || status === 304 || this.method === 'HEAD'
-    this.#respond(isNull ? null : stream, status, headersFrom(type, headers, length))
+    this.#respond(isNull ? null : stream, status, pairsFrom(type, headers, length))
   }
 
-  #respond(body: Uint8Array | ReadableStream<Uint8Array> | null, status: number, headers: Headers): void {
+  #respond(body: ResponseBody, status: number, pairs: readonly string[]): void {
     this.#hasResponded = true
     this.#status = status
-    this.#resolve(new NativeResponse(body as ResponseBody, { status, headers }))
+    const headers = new Headers()
+    for (let at = 0; at < pairs.length; at += 2) headers.append(pairs[at], pairs[at + 1])
+    this.#resolve(new NativeResponse(body, { status, headers }))
   }
 
   /** Its promise resolves with a response that is not sent. */
@@ -230,7 +238,7 @@ class InjectedExchange implements Exchange {
       if (this.#hasResponded || this.aborted)
         throw new HttpError('HTTP_UPGRADE', { reason: 'it has its response already' })
       const wire = upgrade(grant, events)
-      this.#respond(null, 204, new Headers())
+      this.#respond(null, 204, [])
       this.#isOver = true
       this.#status = 101
       this.#counted(false)
@@ -290,13 +298,11 @@ class InjectedExchange implements Exchange {
   }
 }
 
-function headersFrom(type: number, lines: string, length: number | undefined): Headers {
-  const headers = new Headers()
+function pairsFrom(type: number, lines: string, length: number | undefined): string[] {
   const pairs = pairsOf(lines)
-  for (let at = 0; at < pairs.length; at += 2) headers.append(pairs[at], pairs[at + 1])
   const content = type & ~TYPE_LAST
-  if (content !== TypeOf.none) headers.append('content-type', TYPES[content as 1])
-  if (content !== type) headers.append('connection', 'close')
-  if (length !== undefined) headers.append('content-length', String(length))
-  return headers
+  if (content !== TypeOf.none) pairs.push('content-type', TYPES[content as 1])
+  if (content !== type) pairs.push('connection', 'close')
+  if (length !== undefined) pairs.push('content-length', String(length))
+  return pairs
 }

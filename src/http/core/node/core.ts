@@ -29,7 +29,7 @@ import { type Refused, reasonOf } from '../../message/refusals.ts'
 import { isClusterWorker } from '../cluster-worker.ts'
 import { Lingering } from './linger.ts'
 import { readProxyHeader } from './proxy-header.ts'
-import { hint, send } from './response.ts'
+import { hint, send, sendWhole } from './response.ts'
 import { NodeSockets } from './sockets.ts'
 import { type Client, responded } from '../../app/inject.ts'
 import { NativeRequest } from '../../fetch/request.ts'
@@ -350,10 +350,17 @@ export class NodeCore implements Core {
         trailerPairs: () => request.rawTrailers,
         hint: (headers) => hint(response, headers),
         onTrailers: (pairs) => (trailers = pairs),
+        whole: (...made) => {
+          // Behind the response node:http reads away what the app may still read.
+          if (standard.body !== null && !request.readableEnded) return false
+          this.#lingering.after(request, socket)
+          sendWhole(response, ...made)
+          return true
+        },
         ...secured(socket),
         ...more,
       })
-      if (this.#sockets.has(socket)) return
+      if (made === undefined || this.#sockets.has(socket)) return
       this.#lingering.after(request, socket)
       await send(made, response, () => trailers)
     } catch {

@@ -19,24 +19,33 @@ export function hint(response: ServerResponse, headers: string): boolean {
   return true
 }
 
+/** One that is there as a whole: in one piece, as pairs of fields and a body that is the response's own. */
+export function sendWhole(
+  response: ServerResponse,
+  status: number,
+  pairs: string[],
+  body: string | Uint8Array | null,
+): void {
+  begin(response, status, pairs)
+  response.end(body ?? undefined)
+}
+
 /** @param trailersOf Those of the response, when its body has ended. */
 export async function send(
   { status, headers, body }: Response,
   response: ServerResponse,
   trailersOf: () => string[] | undefined,
 ): Promise<void> {
-  const { req: request } = response
   // HTTP/1.0 has no chunks, and node:http refuses to announce trailers without.
-  if (request.httpVersion === '1.0') headers.delete('trailer')
-  const pairs = [...headers].flat()
-  // node:http reads away a body that nobody has begun to read, and no other.
-  if (request.readableDidRead && !request.complete) pairs.push('connection', 'close')
-  response.writeHead(status, pairs)
+  if (response.req.httpVersion === '1.0') headers.delete('trailer')
+  begin(response, status, [...headers].flat())
   if (body === null) response.end()
   else {
     response.flushHeaders() // as the native core: the first piece may come much later
     const reader = body.getReader()
+    let isRead = false
     const leave = (): void => {
+      if (isRead) return
       const why = new HttpError('HTTP_CLIENT_DISCONNECTED', { during: 'a streamed response' })
       reader.cancel(why).catch(() => {}) // it receives the reason
     }
@@ -49,11 +58,19 @@ export async function send(
         if (turns.isDue()) await turns.taken()
         yield next.value
       }
+      isRead = true
       // Before `pipeline` ends the response.
       response.addTrailers(entriesOf(trailersOf() ?? []))
     }
     await pipeline(pieces, response).finally(leave)
   }
+}
+
+function begin(response: ServerResponse, status: number, pairs: string[]): void {
+  const { req: request } = response
+  // node:http reads away a body that nobody has begun to read, and no other.
+  if (request.readableDidRead && !request.complete) pairs.push('connection', 'close')
+  response.writeHead(status, pairs)
 }
 
 function entriesOf(pairs: readonly string[]): [string, string][] {
