@@ -14,6 +14,7 @@ const USAGE = `npm run bench -- <table> [--quick] [--no-record] [--node 20|22|24
 npm run bench -- <table> --help              definitions and parameters of a table
 npm run bench -- ab --against <checkout> [--quick] [--sections all] [--pairs 7] ...
                                              another built checkout (A) and this one (B) in turn
+npm run bench -- counts --node 24 [--check]  system calls, crossings and bytes of one operation: counts.json
 npm run bench -- --compare <record> <record> [--all]
 npm run bench -- --list                      the tables
 npm run bench -- --self-test                 the bench's own tests
@@ -31,6 +32,7 @@ try {
 
 async function act(words: readonly string[]): Promise<number> {
   if (words[0] === 'report') return report(words.slice(1))
+  if (words[0] === 'counts') return (await import('./counts/main.ts')).counts(words.slice(1), progress)
   if (words[0] === 'ab') return ab(wordsOf(words.slice(1)))
   if (words.includes('--compare')) return compare(words)
   if (words.includes('--list')) return list()

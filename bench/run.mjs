@@ -3,7 +3,7 @@
  *
  * Does the set-up that the words need (competitors on first use, TypeScript, the package itself), chooses the
  * Node and hands over to the compiled main. Plain JavaScript without dependencies, so that it runs before
- * anything is installed. `ab` and `--self-test` need no competitors.
+ * anything is installed. `ab`, `counts` and `--self-test` need no competitors.
  */
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -33,7 +33,7 @@ if (words.includes('--self-test')) {
 const has = (...flags) => words.some((word) => flags.includes(word))
 const isReading = has('--compare', '--list', '--help')
 if (words[0] === 'report' ? has('--quick', '--missing', '--fresh') : !isReading) {
-  if (words[0] !== 'ab') install()
+  if (words[0] !== 'ab' && words[0] !== 'counts') install()
   else if (has('--against')) build(words[words.indexOf('--against') + 1])
   build(root)
 }

@@ -17,6 +17,7 @@ export interface BenchCodes {
   readonly BAD_PARAMETER: { readonly name: string; readonly received: string; readonly expected: string }
   readonly BAD_RECORD: { readonly path: string; readonly why: string }
   readonly NO_RECORD: { readonly what: string; readonly folder: string }
+  readonly NOT_HERE: { readonly what: string; readonly why: string }
   readonly CONTENDER_DIED: { readonly contender: string; readonly why: string }
 }
 
@@ -30,6 +31,7 @@ const SENTENCES: { readonly [Code in keyof BenchCodes]: (facts: BenchCodes[Code]
   BAD_PARAMETER: ({ name, received, expected }) => `--${name} must be ${expected}; received ${received}`,
   BAD_RECORD: ({ path, why }) => `${path} is not a record: ${why}`,
   NO_RECORD: ({ what, folder }) => `no record matches ${what} in ${folder}`,
+  NOT_HERE: ({ what, why }) => `${what} cannot be measured here: ${why}`,
   CONTENDER_DIED: ({ contender, why }) => `the process of ${contender} ended: ${why}`,
 }
 

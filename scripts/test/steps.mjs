@@ -12,7 +12,7 @@ import { inRoot } from '../set-up/index.mjs'
 import { coverage } from './coverage.mjs'
 import { fastOf, quickOf, slowOf } from './files.mjs'
 import { fleetTests, withoutFleet } from './nats.mjs'
-import { HAS_OTHERS, onOtherNodes } from './nodes.mjs'
+import { HAS_OTHERS, onOtherNodes, otherNodes } from './nodes.mjs'
 import { entry, shown } from './report.mjs'
 import { loomModels, rustTests } from './rust.mjs'
 import { measureSeconds } from './seconds.mjs'
@@ -105,7 +105,8 @@ function checks(report) {
   return runChecks([], (name, text) => report.failures.push(`check\n${entry(name, text)}`))
 }
 
-/** The bench has its own build and door; its competitors are not needed for this. */
-function benchSelfTest(report) {
+/** The bench has its own build and door. It needs no competitors for this, but the Node that it counts on. */
+async function benchSelfTest(report) {
+  await otherNodes()
   return shown('bench', report, process.execPath, [inRoot('bench', 'run.mjs'), '--self-test'])
 }
