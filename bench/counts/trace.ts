@@ -2,7 +2,8 @@
  * Reads what strace has written: for each operation, how often which system call was made, and how many bytes
  * it passed.
  *
- * `-f -o file`: a line begins with the thread; a call that another thread's line interrupts is two lines, `<unfinished ...>` and `<... name resumed>`.
+ * `-f -o file`: a line begins with the thread; a call that another thread's line interrupts is two lines,
+ * `<unfinished ...>` and `<... name resumed>`.
  */
 import { MARK } from './marks.ts'
 
