@@ -33,7 +33,7 @@ export function untilAsleep(only?: number): void {
 
 function sleeps(id: number): boolean {
   try {
-    return readFileSync(`/proc/self/task/${id}/stat`, 'latin1').split(') ')[1]![0] === 'S'
+    return readFileSync(`/proc/self/task/${id}/stat`, 'latin1').split(') ')[1][0] === 'S'
   } catch {
     return true // It has ended.
   }

@@ -44,8 +44,8 @@ async function run({ port, subject }: PeerData, main: MessagePort): Promise<void
     for (let got = ''; !got.endsWith(ending);) got += String((await once(socket, 'data'))[0])
   }
   if (isFrame) await exchange(UPGRADE, '\r\n\r\n')
-  main.on('message', async (order: PeerOrder) => {
-    await eachOperation(order, () => exchange(isFrame ? FRAME : REQUEST, 'hello'))
-    main.postMessage('done')
+  const each = (): Promise<void> => exchange(isFrame ? FRAME : REQUEST, 'hello')
+  main.on('message', (order: PeerOrder) => {
+    void eachOperation(order, each).then(() => main.postMessage('done'))
   })
 }

@@ -21,7 +21,7 @@ export interface Printed {
 }
 
 const [, , subject = '', warmUps = '', count = ''] = process.argv
-const { begin, answer } = SUBJECTS[subject]!
+const { begin, answer } = SUBJECTS[subject]
 const begun = await begin()
 const drive = typeof begun === 'number' ? peerOf(begun) : callsOf(begun)
 
