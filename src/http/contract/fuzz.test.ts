@@ -123,3 +123,55 @@ for (const [name, body] of Object.entries(BODIES)) {
     for (const status of [200, 400, 415, 422]) assert.ok(statuses.has(status), `no response is ${status}`)
   })
 }
+
+/** Parts of a request that are texts: a number in the path, a number and a list, a header, a cookie. */
+const PARTS: Record<string, Readonly<Record<'params' | 'query' | 'headers' | 'cookies', Schema>>> = {
+  zod: {
+    params: z.object({ id: z.coerce.number().int() }),
+    query: z.object({ limit: z.coerce.number().max(9).optional(), tag: z.array(z.string()).optional() }),
+    headers: z.object({ 'x-a': z.string().regex(/^\w*$/).optional() }),
+    cookies: z.object({ theme: z.enum(['a', '7']).optional() }),
+  },
+  valibot: {
+    params: v.object({ id: v.pipe(v.string(), v.toNumber(), v.integer()) }),
+    query: v.object({
+      limit: v.optional(v.pipe(v.string(), v.toNumber(), v.maxValue(9))),
+      tag: v.optional(v.array(v.string())),
+    }),
+    headers: v.object({ 'x-a': v.optional(v.pipe(v.string(), v.regex(/^\w*$/))) }),
+    cookies: v.object({ theme: v.optional(v.picklist(['a', '7'])) }),
+  },
+  arktype: {
+    params: type({ id: 'string.integer.parse' }) as unknown as Schema,
+    query: type({ 'limit?': 'string.numeric.parse', 'tag?': 'string[]' }) as unknown as Schema,
+    headers: type({ 'x-a?': /^\w*$/ }),
+    cookies: type({ 'theme?': "'a'|'7'" }),
+  },
+}
+const words = fc.oneof(
+  fc.nat(99).map(String),
+  fc.constantFrom('', '%2F', '%00', '__proto__', 'constructor', 'a"b', ' ', '1e999', '0x10', '..', ';', '='),
+  texts.map((text) => encodeURIComponent(text)),
+)
+const fields = fc.option(fc.string({ unit: fc.constantFrom('a', '7', '_', '-', ';', '=', '"', ' ') }), { nil: '' })
+
+for (const [library, contract] of Object.entries(PARTS)) {
+  test(`requests whose path, query, headers and cookies are checked by ${library}`, async () => {
+    const failed: unknown[] = []
+    const echo = route(contract, ({ params, query }) => ({ params, query }))
+    const app = createApp({ routes: { '/of/:id': echo }, error: (error) => void failed.push(error) })
+    const statuses = new Set<number>()
+    await fc.assert(
+      fc.asyncProperty(words, queries, words, fields, fields, async (id, pairs, limit, header, theme) => {
+        const search = new URLSearchParams([...pairs, ['limit', limit]]).toString()
+        const init = { headers: { 'x-a': header, cookie: `theme=${theme}` } }
+        const { status } = await app.inject(`/of/${id}?${search}`, init)
+        statuses.add(status)
+        assert.deepEqual(failed, [])
+        assert.ok([200, 400, 404, 422].includes(status), `${status}`)
+      }),
+      { seed: 48, numRuns: 400 },
+    )
+    for (const status of [200, 422]) assert.ok(statuses.has(status), `no response is ${status}`)
+  })
+}

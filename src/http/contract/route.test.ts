@@ -42,6 +42,29 @@ const USERS: Record<string, Schema<unknown, { name: string; tags: readonly strin
   ),
 }
 
+/** `{ [key]: a number }` of a text, by library. */
+const NUMBERS: Record<string, (key: string) => Schema> = {
+  zod: (key) => z.object({ [key]: z.coerce.number() }),
+  valibot: (key) => v.object({ [key]: v.pipe(v.string(), v.toNumber()) }),
+  arktype: (key) => type({ [key]: 'string.numeric.parse' }) as unknown as Schema,
+  effect: (key) => Effect.toStandardSchemaV1(Effect.Struct({ [key]: Effect.FiniteFromString })),
+}
+
+for (const [library, of] of Object.entries(NUMBERS))
+  test(`each part of a request is converted by a schema of ${library}`, async () => {
+    const contract = { params: of('id'), query: of('n'), headers: of('x-n'), cookies: of('n') }
+    const app = createApp({
+      routes: { '/:id': route(contract, ({ params, query, headers, cookies }) => [params, query, headers, cookies]) },
+    })
+    for (let times = 0; times < 2; times++) {
+      const response = await app.inject('/1?n=2', { headers: { 'x-n': '3', cookie: 'n=4' } })
+      assert.deepEqual(await response.json(), [{ id: 1 }, { n: 2 }, { 'x-n': 3 }, { n: 4 }])
+    }
+    const wrong = await app.inject('/a?n=b', { headers: { 'x-n': 'c', cookie: 'n=d' } })
+    const [status, where] = await faults(wrong)
+    assert.deepEqual([status, where.sort()], [422, ['cookies.n', 'headers.x-n', 'params.id', 'query.n']])
+  })
+
 for (const [library, User] of Object.entries(USERS)) {
   test(`a schema of ${library} decides what reaches the handler, and finds all faults`, async () => {
     let calls = 0

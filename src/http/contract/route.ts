@@ -139,7 +139,8 @@ function planOf(contract: Contract): Plan {
   const add = (name: RequestPart, schema: Schema | undefined, read: ReadPart): void => {
     if (schema !== undefined) parts.push({ name, schema: converting(schema), read })
   }
-  add('params', params, (request) => request.params)
+  // Those of the request are frozen, and arktype converts what it is given.
+  add('params', params, (request) => ({ ...request.params }))
   if (query !== undefined) add('query', query, queryReader(query))
   add('headers', headers, readHeaders)
   add('cookies', cookies, readCookies)
