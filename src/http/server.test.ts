@@ -49,6 +49,26 @@ onCores('a string, bytes, JSON, a Response: each is sent as what it is', async (
   assert.deepEqual(await seen('/nothing'), [404, 'text/plain;charset=UTF-8', '9', 'Not Found'])
 })
 
+onCores('the characters of a header are bytes, whatever body follows', async (start) => {
+  const headers = { 'x-name': 'caf\xe9' }
+  const text = (): Response => new Response('h\xe9llo', { headers })
+  const server = await start({
+    routes: {
+      '/text': { GET: text, POST: text },
+      '/bytes': () => new Response(new Uint8Array([0xff]), { headers }),
+      '/stream': () => new Response(new Blob(['st', 'ream']).stream(), { headers }),
+    },
+  })
+  const get = (path: string): string => `GET ${path} HTTP/1.1\r\nhost: a\r\n\r\n`
+  const unread = 'POST /text HTTP/1.1\r\nhost: a\r\ncontent-length: 3\r\n\r\nabc'
+  const requests = [get('/text'), get('/bytes'), get('/stream'), unread]
+  const { responses } = await converse(server.port, requests, { responses: 4 })
+  assert.deepEqual(
+    responses.map((response) => [response.headers['x-name'], response.body]),
+    ['h\xc3\xa9llo', '\xff', 'stream', 'h\xc3\xa9llo'].map((body) => ['caf\xe9', body]),
+  )
+})
+
 onCores('an error without a response of its own is sent as the text of its status', async (start) => {
   const codes = ['ZONE_TENANT_FULL', 'WORKER_DIED', 'ZONE_FULL', 'TASK_TIMEOUT'] as const
   const facts = { zone: 'z', tasksMax: 1, worker: 'z/0', reason: 'none', timeoutMs: 1, started: true }

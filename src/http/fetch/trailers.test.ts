@@ -200,6 +200,25 @@ onCores('clients that do not take trailers get the response without them', async
   assert.match(await sent(port, get('/read', [])), /\r\n\r\nonetwo null$/)
 })
 
+onCores('trailers that are announced where there are no chunks cost nothing', async (start) => {
+  const headers = { trailer: 'x-later' }
+  const stream = (more: object) => (): Response =>
+    new Response(new Blob(['text']).stream(), { headers: { ...headers, ...more } })
+  const { port } = await start({
+    routes: {
+      '/whole': () => new Response('text', { headers }),
+      '/stream': stream({}),
+      '/length': stream({ 'content-length': '4' }),
+    },
+  })
+  for (const path of ['/whole', '/stream', '/length']) {
+    assert.match(await sent(port, get(path, [])), /^HTTP\/1.1 200 OK\r\n[^]*\r\n\r\n(4\r\n)?text/)
+    const head = get(path, []).replace('GET', 'HEAD')
+    assert.match(await sent(port, head), /^HTTP\/1.1 200 OK\r\n[^]*\r\n\r\n$/)
+    assert.match(await sent(port, `GET ${path} HTTP/1.0\r\n\r\n`), /^HTTP\/1.1 200 OK\r\n[^]*\r\n\r\ntext$/)
+  }
+})
+
 onCores('a trailer that fails aborts the response, and cannot bring in another', async (start) => {
   const errors: unknown[] = []
   const { port } = await start({ routes: writers(), error: (error: unknown) => void errors.push(error) })

@@ -8,6 +8,9 @@ import type { Socket } from 'node:net'
 import { pipeline } from 'node:stream/promises'
 import { Turns, otherRuntime } from '../../../base/index.ts'
 import { HttpError } from '../../errors.ts'
+import { NO_BYTES } from '../../fetch/request-body.ts'
+
+const BEYOND_ASCII = /[\x80-\xff]/
 
 /** Sends a 103 in the response's turn. Node's own `writeEarlyHints` refuses valid links, and needs one. */
 export function hint(response: ServerResponse, headers: string): boolean {
@@ -26,8 +29,8 @@ export function sendWhole(
   pairs: string[],
   body: string | Uint8Array | null,
 ): void {
-  begin(response, status, pairs)
-  response.end(body ?? undefined)
+  const isAscii = begin(response, status, pairs, false)
+  response.end(typeof body === 'string' && !isAscii ? Buffer.from(body) : (body ?? undefined))
 }
 
 /** @param trailersOf Those of the response, when its body has ended. */
@@ -36,12 +39,13 @@ export async function send(
   response: ServerResponse,
   trailersOf: () => string[] | undefined,
 ): Promise<void> {
-  // HTTP/1.0 has no chunks, and node:http refuses to announce trailers without.
-  if (response.req.httpVersion === '1.0') headers.delete('trailer')
-  begin(response, status, [...headers].flat())
+  const hasChunks = body !== null && response.req.httpVersion !== '1.0' && !headers.has('content-length')
+  const isAscii = begin(response, status, [...headers].flat(), hasChunks)
   if (body === null) response.end()
   else {
-    response.flushHeaders() // as the native core: the first piece may come much later
+    // As the native core: the first piece may come much later.
+    if (isAscii) response.flushHeaders()
+    else response.write(NO_BYTES)
     const reader = body.getReader()
     let isRead = false
     const leave = (): void => {
@@ -66,11 +70,19 @@ export async function send(
   }
 }
 
-function begin(response: ServerResponse, status: number, pairs: string[]): void {
+/**
+ * The head, which node:http sends with what comes first: as UTF-8 with a text, as Latin-1 before bytes.
+ * @returns Whether both are the same.
+ */
+function begin(response: ServerResponse, status: number, made: string[], hasChunks: boolean): boolean {
   const { req: request } = response
+  // node:http refuses to announce trailers where it sends no chunks.
+  const isKept = hasChunks || !made.includes('trailer')
+  const pairs = isKept ? made : made.filter((_, at) => made[at - (at % 2)] !== 'trailer')
   // node:http reads away a body that nobody has begun to read, and no other.
   if (request.readableDidRead && !request.complete) pairs.push('connection', 'close')
   response.writeHead(status, pairs)
+  return !pairs.some((text) => BEYOND_ASCII.test(text))
 }
 
 function entriesOf(pairs: readonly string[]): [string, string][] {
