@@ -297,8 +297,8 @@ export class CorespunHeaders implements Headers {
 }
 
 whenLoaded(({ Headers }) => {
-  Object.setPrototypeOf(CorespunHeaders, Headers)
-  Object.setPrototypeOf(CorespunHeaders.prototype, Headers.prototype)
+  Reflect.setPrototypeOf(CorespunHeaders, Headers)
+  Reflect.setPrototypeOf(CorespunHeaders.prototype, Headers.prototype)
 })
 Object.defineProperty(CorespunHeaders, 'name', { value: 'Headers' })
 Object.defineProperty(CorespunHeaders, Symbol.hasInstance, {

@@ -142,6 +142,28 @@ const PROGRAMS: readonly [name: string, program: string, expected: unknown, befo
     ['a', true, true],
   ],
   [
+    'where Object is frozen, responses of Node are responses, and so are those of the package a turn later',
+    `Object.freeze(Object)
+     const thrown = await rest('/', { '/': () => { throw new Response('thrown') } })
+     print(thrown, new http.Response('a') instanceof Response)`,
+    ['thrown', true],
+  ],
+  [
+    'classes of the package that a program freezes leave fetch as it is',
+    `for (const frozen of [http.Response, http.Headers]) Object.freeze(Object.freeze(frozen).prototype)
+     const server = await http.serve({ quiet: true, port: 0, routes: { '/': 'up' } })
+     print(await fetch(server.url).then((response) => response.text()))
+     await server.close()`,
+    ['up'],
+  ],
+  [
+    'who asks for the dispatcher behind a replaced global does not make that of the program one of Node',
+    `globalThis.Response = class {}
+     typeof globalThis[Symbol.for('undici.globalDispatcher.1')]
+     print(await new http.Response('a').text())`,
+    ['a'],
+  ],
+  [
     'a form is a body, and an object that calls itself one is not',
     `const form = new FormData()
      form.set('a', 'b')

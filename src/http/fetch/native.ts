@@ -28,6 +28,8 @@ const DISPATCHERS = [1, 2].map((version) => Symbol.for(`undici.globalDispatcher.
 const KNOWN: Readonly<Record<string, number>> = { 7: 30, 8: 12 }
 
 let classes: NativeClasses | undefined
+/** Undici is loaded, and could not be watched. */
+let isUnseen = false
 const links = new Set<Link>()
 
 /** Node's classes, which are loaded now if they are not yet. */
@@ -47,7 +49,10 @@ function late<N extends Name>(name: N): NativeClasses[N] {
 export const NativeRequest = late('Request')
 export const NativeResponse = late('Response')
 
-/** Calls `link` when the classes are loaded, at once if they are. Returns what makes it not be called. */
+/**
+ * Calls `link` when the classes are loaded, at once if they are. It may not throw: undici is being loaded.
+ * Returns what makes it not be called.
+ */
 export function whenLoaded(link: Link): () => void {
   if (classes === undefined) links.add(link)
   else link(classes)
@@ -56,6 +61,7 @@ export function whenLoaded(link: Link): () => void {
 
 /** As `instanceof` a class of Node's, and of ours; nobody has one of Node's before they are loaded. */
 export function isNative<N extends Name>(name: N, value: unknown): value is InstanceType<NativeClasses[N]> {
+  if (isUnseen) native()
   return classes !== undefined && value instanceof classes[name]
 }
 
@@ -106,7 +112,10 @@ function watch(): void {
     }
     return defineProperties(on, properties)
   }
-  Reflect.set(Object, 'defineProperties', define)
+  if (Reflect.set(Object, 'defineProperties', define)) return
+  // A program has frozen Object by now: behind the module that defines them.
+  isUnseen = true
+  queueMicrotask(native)
 }
 
 /** An accessor for the dispatcher. Others than Node that ask for it, as the package undici, find Node's. */
@@ -114,15 +123,14 @@ function lieInWait(name: symbol): void {
   const end = (): void => DISPATCHERS.forEach((each) => Reflect.deleteProperty(globalThis, each))
   const get = (): unknown => {
     end()
-    if (isAskedByNode()) {
-      watch()
-      return undefined
-    }
+    watch()
+    if (isAskedByNode()) return undefined
     native()
     return Reflect.get(globalThis, name)
   }
   const set = (value: unknown): void => {
     end()
+    watch()
     native()
     Reflect.set(globalThis, name, value)
   }

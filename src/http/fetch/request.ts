@@ -366,7 +366,7 @@ export class CorespunRequest implements Request {
   }
 }
 
-whenLoaded(({ Request }) => Object.setPrototypeOf(CorespunRequest.prototype, Request.prototype))
+whenLoaded(({ Request }) => Reflect.setPrototypeOf(CorespunRequest.prototype, Request.prototype))
 
 /**
  * Where Node 20 and 22 keep what a Request is: its constructor, `fetch` and the getters of its prototype find

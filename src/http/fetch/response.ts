@@ -334,8 +334,8 @@ export class CorespunResponse implements Response {
 }
 
 whenLoaded(({ Response }) => {
-  Object.setPrototypeOf(CorespunResponse, Response)
-  Object.setPrototypeOf(CorespunResponse.prototype, Response.prototype)
+  Reflect.setPrototypeOf(CorespunResponse, Response)
+  Reflect.setPrototypeOf(CorespunResponse.prototype, Response.prototype)
 })
 Object.defineProperty(CorespunResponse, 'name', { value: 'Response' })
 Object.defineProperty(CorespunResponse, Symbol.hasInstance, {
