@@ -5,7 +5,7 @@
  * The first of several is the outermost. To the outer ones, a StatusError or a thrown Response is a response.
  * Routes without middleware pay nothing for it: their handlers still run without a promise.
  */
-import { CorespunResponse, isResponse } from '../fetch/response.ts'
+import { changeable, CorespunResponse, isResponse } from '../fetch/response.ts'
 import {
   type ResponseValue,
   type Handler,
@@ -223,10 +223,10 @@ async function step(
 ): Promise<Response> {
   const middleware = list[index]
   try {
-    if (middleware === undefined) return responseOf(await handler(request))
+    if (middleware === undefined) return changeable(responseOf(await handler(request)))
     return responseOf(await middleware(request, () => step(handler, list, index + 1, request)))
   } catch (thrown) {
-    if (isResponse(thrown)) return thrown
+    if (isResponse(thrown)) return changeable(thrown)
     if (thrown instanceof HttpError && thrown.code === 'HTTP_RESPONSE')
       throw located(thrown as HttpError<'HTTP_RESPONSE'>, middleware, index, request)
     const response = statusResponse(thrown, request)

@@ -164,6 +164,19 @@ const PROGRAMS: readonly [name: string, program: string, expected: unknown, befo
     ['a'],
   ],
   [
+    'middleware changes the headers of a redirect of Node, which the first reader of the global makes',
+    `let Kept
+     const marked = async (_, next) => {
+       const response = await next()
+       response.headers.set('x-a', 'b')
+       return response
+     }
+     const redirect = () => (Kept ??= Response).redirect('http://a.example')
+     const routes = http.use({ '/': redirect, '/thrown': () => { throw redirect() } }, marked)
+     print(await rest('/', routes), await rest('/thrown', routes), Kept === http.Response)`,
+    ['', '', !IS_LATE],
+  ],
+  [
     'a form is a body, and an object that calls itself one is not',
     `const form = new FormData()
      form.set('a', 'b')

@@ -361,6 +361,18 @@ export function copyOf(response: Response): CorespunResponse {
   return new CorespunResponse(body, { status, statusText, headers })
 }
 
+/**
+ * The same with headers that can be changed, as those of our `Response.redirect`. Those of Node's cannot,
+ * which a handler calls that reads the global before anybody else does.
+ */
+export function changeable(response: Response): Response {
+  if (isOwn(response) || !REDIRECTS.has(response.status)) return response
+  // A fetched one stays as it was, and so does a class of the program's own.
+  const isMade = response.url === '' && response.body === null
+  const isNodes = Object.getPrototypeOf(response) === native().Response.prototype
+  return isMade && isNodes ? copyOf(response) : response
+}
+
 /** How many bytes a body has that is whole, or a file; otherwise what it is read from, which takes it. */
 export function bodyOf(response: Response): number | LazyBody | ReadableStream<Uint8Array> {
   const body = isOwn(response) ? ownBody(response) : undefined
