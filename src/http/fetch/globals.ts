@@ -41,7 +41,7 @@ interface Patch {
   readonly before: PropertyDescriptor
 }
 
-/** Patches that lie where they belong as long as a server uses them. */
+/** Patches that lie where they belong as long as a server uses them; what a program has frozen stays. */
 class Patches {
   readonly #make: () => Patch[]
   #kept: readonly Patch[] = []
@@ -55,7 +55,7 @@ class Patches {
     this.#users += 1
     if (this.#users > 1) return
     this.#kept = this.#make()
-    for (const { on, name, ours } of this.#kept) Object.defineProperty(on, name, ours)
+    for (const { on, name, ours } of this.#kept) Reflect.defineProperty(on, name, ours)
   }
 
   leave(): void {
@@ -63,7 +63,7 @@ class Patches {
     if (this.#users > 0) return
     for (const { on, name, ours, before } of this.#kept) {
       const now = Object.getOwnPropertyDescriptor(on, name)
-      if (now?.get === ours.get && now?.value === ours.value) Object.defineProperty(on, name, before)
+      if (now?.get === ours.get && now?.value === ours.value) Reflect.defineProperty(on, name, before)
     }
     this.#kept = []
   }

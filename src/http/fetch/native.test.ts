@@ -177,6 +177,16 @@ const PROGRAMS: readonly [name: string, program: string, expected: unknown, befo
     ['', '', !IS_LATE],
   ],
   [
+    'a global that a program freezes while a server runs stays as it is, and the server ends',
+    `const server = await http.serve({ quiet: true, port: 0, routes: { '/': 'up' } })
+     Object.defineProperty(globalThis, 'Response', { writable: false, configurable: false })
+     const frozen = Response
+     await null
+     await server.close()
+     print(Response === frozen)`,
+    [true],
+  ],
+  [
     'a form is a body, and an object that calls itself one is not',
     `const form = new FormData()
      form.set('a', 'b')
