@@ -122,6 +122,23 @@ test('a room reaches its members, who are asked to close when the server does', 
     assert.deepEqual([first.seen.at(-1), second.seen.at(-1)], ['close 1001  true', 'close 1001  true'])
   }))
 
+test('bytes that a server sends are copied, those of a Buffer too', () =>
+  checked(5, async (world) => {
+    await chat(world, {
+      open: (socket) => {
+        const bytes = Buffer.from('abc')
+        socket.send(bytes)
+        bytes.fill(0)
+      },
+    })
+    const socket = new world.WebSocket(URL)
+    socket.binaryType = 'arraybuffer'
+    const data = await new Promise<unknown>((resolve) => {
+      socket.onmessage = (event) => resolve(event.data)
+    })
+    assert.deepEqual(new Uint8Array(data as ArrayBuffer), new Uint8Array([97, 98, 99]))
+  }))
+
 test('the global WebSocket is that of the run in its tasks', async () => {
   class Outside {
     static readonly OPEN = 1

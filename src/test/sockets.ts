@@ -242,7 +242,8 @@ export class ServerEnd implements Wire {
   }
 
   send(message: Data): number {
-    const copy = typeof message === 'string' ? message : message.slice()
+    // slice() of a Buffer copies nothing.
+    const copy = typeof message === 'string' ? message : new Uint8Array(message)
     const size = bytesOf(copy)
     this.#queued += size
     this.#isFull ||= this.#queued > OUT_BYTES_MAX
