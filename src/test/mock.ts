@@ -5,6 +5,7 @@
  * the real ones. The real ones return with the end of the check.
  */
 import { type Actor, current } from './play.ts'
+import { ClientEnd } from './sockets.ts'
 
 type Any = (...args: never[]) => unknown
 
@@ -219,10 +220,11 @@ type SocketMaker = new (url: string, protocols?: string) => object
 
 /** Of tasks it is one of the run; others get the real one. */
 function socketOf(real: () => SocketMaker): object {
-  return new Proxy(Object, {
+  // Of a bound function, which has no prototype: that of a proxy could not differ from it.
+  return new Proxy(Object.bind(undefined), {
     construct: (_, args: [string, string?]) =>
       current.getStore()?.play.socket(...args) ?? new (real())(...args),
-    get: (_, name) => Reflect.get(real(), name) as unknown,
+    get: (_, name) => Reflect.get(current.getStore() === undefined ? real() : ClientEnd, name) as unknown,
   })
 }
 

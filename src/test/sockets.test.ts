@@ -151,7 +151,11 @@ test('the global WebSocket is that of the run in its tasks', async () => {
       const Global = (globalThis as unknown as World).WebSocket
       assert.equal(Global.OPEN, 1)
       assert.ok(current.exit((): object => new Global(URL)) instanceof Outside)
-      await watched(new Global(URL)).has('open')
+      const outside = current.exit((): unknown => Reflect.get(Global, 'prototype'))
+      assert.equal(outside, Outside.prototype)
+      const socket = new Global(URL)
+      assert.ok(socket instanceof Global)
+      await watched(socket).has('open')
     })
     assert.equal(Reflect.get(globalThis, 'WebSocket'), Outside)
   } finally {
