@@ -13,6 +13,9 @@ import { type Head, RECORD_BYTES, journalIn, readHead, writeHead } from './recor
 /** The item of a run that was woken. What it is reads its head; without one it was forgotten meanwhile. */
 const WOKEN = writeHead({ over: 0 } as Head)
 
+/** Who holds an item without a head ends it later than that: it looks twice, and no lease is shorter. */
+const LATE_MS = 100
+
 /** A process takes the run at once. It has a head. */
 export const lendAgain = (room: Pick<Room, 'engine' | 'queue'>, key: string): Promise<void> =>
   lend(room, key, WOKEN)
@@ -34,18 +37,26 @@ export async function begin({ engine, name, heads, queue }: Room, key: string, h
   const bytesMax = engine.messageBytesMax - RECORD_BYTES
   if (bytes.length > bytesMax)
     throw new RunError('RUN_TOO_LARGE', { what: 'the input of the run', bytes: bytes.length, bytesMax })
+  const overOf = ({ bytes: item }: { readonly bytes: Uint8Array }): number | undefined =>
+    readable({ name, key }, key, () => readHead(item)).over
+  const begunMs = engine.clock.nowMs()
   await certainly(engine, async () => {
     while (!(await queue.add(key, bytes, 1))) {
       const found = await queue.find(key)
       if (found === undefined) continue
       // That of a run which was forgotten begins nothing, and may be removed before this one has a head.
-      const { over } = readable({ name, key }, key, () => readHead(found.bytes))
-      const isLeft = over !== undefined && (await heads.get(key)) === undefined
+      const isLeft = overOf(found) !== undefined && (await heads.get(key)) === undefined
       if (!isLeft || (await queue.add(key, bytes, 1, found))) return
     }
   })
   // Unless somebody else has started it, or it runs.
   await certainly(engine, () => isDone(heads.put(key, bytes, { revision: 0 })))
+  if (engine.clock.nowMs() - begunMs < LATE_MS) return
+  // Who wakes one that was forgotten may have replaced the item, and that have ended without a head.
+  const item = await certainly(engine, () => queue.find(key))
+  if (item !== undefined && overOf(item) !== 0) return
+  const found = (await certainly(engine, () => heads.get(key)))?.bytes
+  if (found !== undefined && Buffer.compare(found, bytes) === 0) await lendAgain({ engine, queue }, key)
 }
 
 /**

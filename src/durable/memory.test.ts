@@ -297,6 +297,34 @@ test('another run with the key of one that was forgotten while it was woken has 
   await work.close()
 })
 
+test('a run whose item was replaced and ended before it had a head is taken', async () => {
+  const slow = durable('slow', function* (n: number) {
+    yield* pause(0)
+    return n
+  })
+  await using fleet = await connect('memory:slow')
+  const queue = await fleet.engine.queue(runsQueueName('slow'))
+  const engine: Engine = {
+    ...seen(fleet.engine, 'slow', () => {}),
+    keyValue: async (name, options) => {
+      const values = await fleet.engine.keyValue(name, options)
+      // Who has found a run that was forgotten since wakes it, while the starter is cut off.
+      const put: typeof values.put = async (key, bytes, how) => {
+        await lendAgain({ engine: fleet.engine, queue }, key)
+        await using _ = await runs(fleet, { definitions: [slow] })
+        await until(async () => (await queue.count()) === 0)
+        return values.put(key, bytes, how)
+      }
+      return name === headsName('slow') ? { ...values, put } : values
+    },
+  }
+  const starting = await Runs.open(engine, [slow] as const, { runsMax: 0, leaseMs: 600, idleMs: 60_000 })
+  const run = await starting.start('slow', 4, { key: 'key' })
+  await using _ = await runs(fleet, { definitions: [slow] })
+  assert.equal(await run.result(), 4)
+  await starting.close()
+})
+
 test('what another version of the package has written is not read', async () => {
   const newer = durable('newer', function* () {
     yield* pause(0)
