@@ -296,8 +296,12 @@ export function* decided(nursery: Nursery, exit: Failed): Operation<never, unkno
     isClosed = true
     return yield* fromExit(withErrors(exit, errors) as Failed)
   } finally {
-    // Interrupted meanwhile: the outcome becomes one of the errors of the interruption.
-    if (!isClosed) nursery.host.more().addError(exit)
+    if (!isClosed) {
+      // Interrupted meanwhile: the outcome becomes one of the errors of the interruption.
+      const extra = nursery.host.more()
+      extra.before ??= exit
+      extra.addError(exit)
+    }
   }
 }
 

@@ -214,6 +214,32 @@ test('a failure that a loser has handled, and that its finalizer raises anew, is
   }
 })
 
+test('a failure that a loser was ending with when it was interrupted is dropped', async () => {
+  const { exit, reported } = await simulate(1, () =>
+    race([
+      function* (): Operation<string> {
+        yield* sleep(20)
+        return 'won'
+      },
+      () =>
+        all([
+          function* (): Operation<never, string> {
+            yield* sleep(5)
+            return yield* fail('lost')
+          },
+          function* (): Operation<never> {
+            try {
+              return yield* never()
+            } finally {
+              yield* sleep(50)
+            }
+          },
+        ]),
+    ]),
+  )
+  assert.deepEqual([exit, reported], [Exit.success('won'), []])
+})
+
 test('any without a winner keeps what went wrong behind the failures of its parts', async () => {
   const exit = await fork(() =>
     any([

@@ -34,7 +34,10 @@ export class Extra {
   raised: Failed | undefined = undefined
   /** The exit that `raiseAgain` replaced: see `exitWithin`. */
   replaced: Failed | undefined = undefined
-  /** Of one that was interrupted while that was masked, as in finalizers: what was raised last before. */
+  /**
+   * Of one that was interrupted while that was masked, as in finalizers: what was raised last before. Of one
+   * whose combinator was ending with a failure then: that.
+   */
   before: Failed | undefined = undefined
   /** Why it is interrupted. */
   cause: Failed | undefined = undefined
