@@ -46,7 +46,6 @@ const AGAIN_MS_MAX = 86_400_000
 /** Until a run that was lost or has diverged is lent again; of the latter twice as long each time. */
 const AGAIN_MS = 250
 const DIVERGED_MS_MAX = 300_000
-const NOTHING: Running = new Map()
 
 const isUnreadable = (error: unknown): error is RunError =>
   error instanceof RunError && error.code === 'RUN_UNREADABLE'
@@ -121,8 +120,10 @@ export class HeldRun {
     const { engine, leaseMs } = this.#room
     this.#endExtending = engine.clock.after(leaseMs / EXTENSIONS, () => {
       this.#lease.extend()
+      const { running } = this
       // Again with the next, if it fails.
-      writeHolding(this.#room, this.#facts.key, this.running ?? NOTHING).catch(() => {})
+      if (running !== undefined)
+        writeHolding(this.#room, this.#facts.key, journalIn(this.#head), running).catch(() => {})
       // What was reported may not have arrived.
       if (count % EXTENSIONS === 0) this.check()
       this.#extend(count + 1)

@@ -24,18 +24,28 @@ export interface Holding {
 /** This process. */
 export const HOLDER = `${hostname()}:${process.pid}`
 
-export async function writeHolding(room: OwnRoom, key: string, running: Running): Promise<void> {
+/** @param journal That of the run, since another one may have its key before this ends. */
+export async function writeHolding(
+  room: OwnRoom,
+  key: string,
+  journal: string,
+  running: Running,
+): Promise<void> {
   if (running.size === 0) return
   const values = await room.holders()
-  const bytes = encode(['holder', HOLDER, [...running]])
+  const bytes = encode(['holder', HOLDER, [...running], journal])
   await values.put(key, bytes, { ttlMs: Math.max(KEPT_MS_MIN, room.leaseMs) })
 }
 
 /** `undefined`: no process has reported that it has the run. */
-export async function holdingOf({ engine, name, holders }: Room, key: string): Promise<Holding | undefined> {
+export async function holdingOf(
+  { engine, name, holders }: Room,
+  key: string,
+  journal: string,
+): Promise<Holding | undefined> {
   const isSome = (await certainly(engine, () => engine.valuesIn(holdersName(name)))) > 0
   const entry = isSome ? await certainly(engine, async () => (await holders()).get(key)) : undefined
   if (entry?.bytes === undefined) return undefined
-  const [, holder, running] = decode(entry.bytes) as [string, string, [string, number][]]
-  return { holder, running: new Map(running) }
+  const [, holder, running, of] = decode(entry.bytes) as [string, string, [string, number][], string]
+  return of === journal ? { holder, running: new Map(running) } : undefined
 }

@@ -325,6 +325,25 @@ test('a run whose item was replaced and ended before it had a head is taken', as
   await starting.close()
 })
 
+test('what a process has reported of a run is not that of the next one with its key', async () => {
+  let end = (): void => {}
+  const reported = durable('reported', function* () {
+    yield* step('slow', () => new Promise<void>((resolve) => (end = resolve)))
+  })
+  await using fleet = await connect('memory:reported')
+  await using looking = await runs(fleet, { definitions: [reported], runsMax: 0 })
+  const work = await runs(fleet, { definitions: [reported], leaseMs: 600 })
+  const run = await looking.start('reported', undefined, { key: 'key' })
+  await until(async () => (await run.state()).running.length > 0)
+  end()
+  await run.result()
+  assert.equal(await run.forget(), true)
+  await work.close()
+  const next = await looking.start('reported', undefined, { key: 'key' })
+  const { holder, running } = await next.state()
+  assert.deepEqual([holder, running], [undefined, []])
+})
+
 test('what another version of the package has written is not read', async () => {
   const newer = durable('newer', function* () {
     yield* pause(0)

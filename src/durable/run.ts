@@ -238,8 +238,8 @@ export class Run<out Value = unknown> {
   }
 
   /** By another process. */
-  async #holding({ status }: Head): Promise<Holding | undefined> {
-    return status === 'running' ? holdingOf(this.#room, this.key) : undefined
+  async #holding(head: Head): Promise<Holding | undefined> {
+    return head.status === 'running' ? holdingOf(this.#room, this.key, journalIn(head)) : undefined
   }
 
   /**
