@@ -134,7 +134,7 @@ test('bytes that a server sends are copied, those of a Buffer too', () =>
     const socket = new world.WebSocket(URL)
     socket.binaryType = 'arraybuffer'
     const data = await new Promise<unknown>((resolve) => {
-      socket.onmessage = (event) => resolve(event.data)
+      socket.addEventListener('message', (event) => resolve(event.data), { once: true })
     })
     assert.deepEqual(new Uint8Array(data as ArrayBuffer), new Uint8Array([97, 98, 99]))
   }))

@@ -46,7 +46,7 @@ const USERS: Record<string, Schema<unknown, { name: string; tags: readonly strin
 const NUMBERS: Record<string, (key: string) => Schema> = {
   zod: (key) => z.object({ [key]: z.coerce.number() }),
   valibot: (key) => v.object({ [key]: v.pipe(v.string(), v.toNumber()) }),
-  arktype: (key) => type({ [key]: 'string.numeric.parse' }) as unknown as Schema,
+  arktype: (key) => type({ [key]: 'string.numeric.parse' }),
   effect: (key) => Effect.toStandardSchemaV1(Effect.Struct({ [key]: Effect.FiniteFromString })),
 }
 
@@ -54,7 +54,9 @@ for (const [library, of] of Object.entries(NUMBERS))
   test(`each part of a request is converted by a schema of ${library}`, async () => {
     const contract = { params: of('id'), query: of('n'), headers: of('x-n'), cookies: of('n') }
     const app = createApp({
-      routes: { '/:id': route(contract, ({ params, query, headers, cookies }) => [params, query, headers, cookies]) },
+      routes: {
+        '/:id': route(contract, ({ params, query, headers, cookies }) => [params, query, headers, cookies]),
+      },
     })
     for (let times = 0; times < 2; times++) {
       const response = await app.inject('/1?n=2', { headers: { 'x-n': '3', cookie: 'n=4' } })
