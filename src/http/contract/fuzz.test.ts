@@ -149,13 +149,14 @@ const PARTS: Record<string, Readonly<Record<'params' | 'query' | 'headers' | 'co
   },
 }
 const words = fc.oneof(
-  fc.nat(99).map(String),
+  { weight: 3, arbitrary: fc.nat(9).map(String) },
   fc.constantFrom('', '%2F', '%00', '__proto__', 'constructor', 'a"b', ' ', '1e999', '0x10', '..', ';', '='),
   texts.map((text) => encodeURIComponent(text)),
 )
-const fields = fc.option(fc.string({ unit: fc.constantFrom('a', '7', '_', '-', ';', '=', '"', ' ') }), {
-  nil: '',
-})
+const fields = fc.oneof(
+  { weight: 3, arbitrary: fc.constantFrom('a', '7') },
+  fc.string({ unit: fc.constantFrom('a', '7', '_', '-', ';', '=', '"', ' ') }),
+)
 
 for (const [library, contract] of Object.entries(PARTS)) {
   test(`requests whose path, query, headers and cookies are checked by ${library}`, async () => {
