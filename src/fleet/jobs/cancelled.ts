@@ -10,6 +10,7 @@ import type { LiveState } from '../job-settings.ts'
 import type { Large } from './large.ts'
 import type { Room } from './listing.ts'
 import {
+  type EndedRecord,
   FRESH,
   type Job,
   cancelSubject,
@@ -32,10 +33,13 @@ interface Of extends Pick<Room, 'queue' | 'records'> {
  * @returns The job; `undefined`: it has ended, or the key is free.
  */
 export async function cancelled(of: Of, key: string, state?: LiveState): Promise<Job | undefined> {
-  const { engine, zone, large, queue, records } = of
+  const { large, queue, records } = of
+  let tried: { readonly job: Job; readonly addedMs: number } | undefined
   for (;;) {
     const entry = await records.get(key)
     const record = readRecord(entry?.bytes) ?? FRESH
+    if (tried !== undefined && record.status === 'cancelled' && record.addedMs === tried.addedMs)
+      return ended(of, key, tried.job, { ...record, status: 'cancelled' }) // it was done, and not confirmed
     const item = await queue.find(key)
     const job = item && readJob(item.bytes)
     if (hasEnded(record) || job === undefined) return undefined
@@ -45,17 +49,28 @@ export async function cancelled(of: Of, key: string, state?: LiveState): Promise
     if (job.repeat !== undefined) {
       await queue.remove(key)
       await forgetSchedule(of, key)
-    } else {
-      const end = { ...record, status: 'cancelled', addedMs: identityOf(item!, job) } as const
-      const how = { revision: entry?.revision ?? 0, ttlMs: job.limits.ttlMs }
-      if (!(await isDone(records.put(key, writeRecord(end), how)))) continue
-      await queue.remove(key)
-      engine.messages?.send(cancelSubject(zone), written('cancel', key))
-      sendEnd(engine, zone, job, { key, record: end })
+      await large.delete(job.args)
+      return job
     }
-    await large.delete(job.args)
-    return job
+    const addedMs = identityOf(item!, job)
+    const end = { ...record, status: 'cancelled', addedMs } as const
+    const how = { revision: entry?.revision ?? 0, ttlMs: job.limits.ttlMs }
+    if (await isDone(records.put(key, writeRecord(end), how))) return ended(of, key, job, end)
+    tried = { job, addedMs }
   }
+}
+
+async function ended(
+  { engine, zone, large, queue }: Of,
+  key: string,
+  job: Job,
+  record: EndedRecord,
+): Promise<Job> {
+  await queue.remove(key)
+  engine.messages?.send(cancelSubject(zone), written('cancel', key))
+  sendEnd(engine, zone, job, { key, record })
+  await large.delete(job.args)
+  return job
 }
 
 async function forgetSchedule({ records }: Of, key: string): Promise<void> {

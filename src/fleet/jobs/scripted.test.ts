@@ -703,3 +703,24 @@ played(
     assert.equal(await letters.get('k'), undefined)
   },
 )
+
+played('a job that is cancelled without a confirmation has been cancelled', async ({ caller, jobs }) => {
+  let puts = 0
+  // An engine that has lost its connection repeats a write, which finds its own revision taken.
+  const engine = withStores(caller, (values, name) =>
+    name !== recordsName(ZONE)
+      ? values
+      : replaced(values, {
+          async put(...written) {
+            puts += 1
+            await values.put(...written)
+            return values.put(...written)
+          },
+        }),
+  )
+  await jobs.submit('k', 'work', ['x'])
+  assert.equal(await new Jobs<Module>(engine, ZONE).cancel('k'), true)
+  assert.equal(puts, 1)
+  assert.equal(await jobs.count(), 0)
+  assert.equal((await jobs.get('k'))?.status, 'cancelled')
+})
