@@ -187,7 +187,7 @@ test('a profile of the example service names nearly all of its CPU time', { skip
     assert.equal(code, 0, err)
     const [, share] = /([\d.]+) % of it with a label/.exec(err)
     t.diagnostic(err)
-    // The bar of 95 is that of `npm run bench -- observe`: beside other work more of it is collections and waits.
+    // The bar of 95 is the bench's: beside other work, more is collections and waits.
     assert.ok(Number(share) >= 90, err)
     assert.match(err, / {2}stage parse and analyse\n/)
     assert.match(err, / {2}POST \/api\/score\n/)
