@@ -8,6 +8,7 @@ import { hostname } from 'node:os'
 import { certainly } from '../fleet/internal.ts'
 import { decode, encode } from '../transport/index.ts'
 import type { OwnRoom, Room } from './room.ts'
+import { readable } from './errors.ts'
 import { holdersName } from './records.ts'
 
 /** Shortest time that engines keep a value. */
@@ -45,7 +46,14 @@ export async function holdingOf(
 ): Promise<Holding | undefined> {
   const isSome = (await certainly(engine, () => engine.valuesIn(holdersName(name)))) > 0
   const entry = isSome ? await certainly(engine, async () => (await holders()).get(key)) : undefined
-  if (entry?.bytes === undefined) return undefined
-  const [, holder, running, of] = decode(entry.bytes) as [string, string, [string, number][], string]
+  const bytes = entry?.bytes
+  if (bytes === undefined) return undefined
+  const read = (): unknown => decode(bytes)
+  const [, holder, running, of] = readable({ name, key }, key, read) as [
+    string,
+    string,
+    [string, number][],
+    string,
+  ]
   return of === journal ? { holder, running: new Map(running) } : undefined
 }

@@ -199,15 +199,20 @@ class InjectedExchange implements Exchange {
     if (this.#hasResponded) return
     const isNull = status === 204 || status === 205 || status === 304
     const isSent = !isNull && this.method !== 'HEAD'
+    const { whole } = this.#client
     this.#bytes = typeof body === 'string' ? Buffer.byteLength(body) : (body?.byteLength ?? 0)
     const pairs = pairsFrom(type, headers, isNull ? undefined : this.#bytes)
     const copy = (): Buffer => Buffer.from((body ?? '') as Uint8Array)
-    const whole = !isSent ? null : typeof body === 'string' ? body : copy()
-    if (this.#client.whole?.(status, pairs, whole) === true) {
+    const text = typeof body === 'string' ? body : undefined
+    if (whole?.(status, pairs, isSent ? (text ?? copy()) : null) === true) {
       this.#hasResponded = true
       this.#status = status
       this.#resolve(undefined)
-    } else this.#respond(typeof whole === 'string' ? copy() : whole, status, pairs)
+    } else {
+      // A `Response` copies bytes, but not shared ones, and adds a type to a text.
+      const isOwn = body instanceof Uint8Array && body.byteLength > 0 && body.buffer instanceof ArrayBuffer
+      this.#respond(!isSent ? null : isOwn ? body : copy(), status, pairs)
+    }
     this.#end()
   }
 
