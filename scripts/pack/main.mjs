@@ -31,10 +31,10 @@ const CHECKOUT_ONLY = ['scripts', 'devDependencies', 'overrides', 'workspaces', 
 const OF_CHECKOUT = /^corespun-/
 /** The other documents are for those who have the repository, or read the site. */
 const DOCUMENTS = ['README.md', 'LICENSE', 'examples']
-/** Examples that need several machines or another package, that a clone serves, and long ones. */
+/** An install is small: a clone has the examples of servers, of other packages, and the long ones. */
 const LEFT_OUT = new RegExp(
-  'examples.(crawl|durable|effect|fleet|http.(chat|contract|express|tls)|nest|next|nitro|' +
-    'quicksort|served|service|shop|workflow)',
+  'examples.(checkout|crawl|durable|effect|fleet|http|napa|nest|next|nitro|quicksort|seeds|' +
+    'served|service|shop|workflow)',
 )
 /** What makes the examples a workspace of the checkout, and what `npm start` runs there. */
 const WORKSPACE = /^examples\/(package\.json|tsconfig\.json|service\/start\.mjs)$/
