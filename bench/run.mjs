@@ -28,7 +28,13 @@ if (words.includes('--self-test')) {
   link()
   compile()
   const tests = readdirSync(`${bench}/dist/test`).filter((name) => name.endsWith('.test.js'))
-  process.exit(run(process.execPath, ['--test', ...tests.map((name) => `${bench}/dist/test/${name}`)]))
+  process.exit(
+    run(process.execPath, [
+      '--test',
+      '--test-reporter=spec',
+      ...tests.map((name) => `${bench}/dist/test/${name}`),
+    ]),
+  )
 }
 const has = (...flags) => words.some((word) => flags.includes(word))
 const isReading = has('--compare', '--list', '--help')

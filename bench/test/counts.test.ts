@@ -9,7 +9,7 @@ import { MAJOR, count, differences, readSnapshot, whyNotCounted } from '../count
 import { readTrace } from '../counts/trace.ts'
 import { PACKAGE_FOLDER } from '../harness/paths.ts'
 
-test('calls of threads that are not off are counted once, with their bytes, for each operation', () => {
+test('calls of threads that are not off are counted once for each operation, without waits of timers', () => {
   const operation = [
     '10 access("/corespun-counts/op", F_OK) = -1 ENOENT (No such file or directory)',
     '10 access("/corespun-counts/off", F_OK) = -1 ENOENT (No such file or directory)',
@@ -20,6 +20,11 @@ test('calls of threads that are not off are counted once, with their bytes, for 
     '12 read(4,  <unfinished ...>',
     '12 <... read resumed>"abc", 10) = 3',
     '12 read(4, 0x7f, 10) = -1 EAGAIN (Resource temporarily unavailable)',
+    '11 epoll_pwait(16,  <unfinished ...>',
+    '11 <... epoll_pwait resumed>[], 1024, 116, NULL, 8) = 0',
+    '11 epoll_pwait(16, [], 1024, 0, NULL, 8) = 0',
+    '11 epoll_wait(21, [], 256, 7) = 0',
+    '11 epoll_wait(21, [{events=EPOLLIN, data={u32=0, u64=0}}], 256, 0) = 1',
     '10 access("/corespun-counts/on", F_OK) = -1 ENOENT (No such file or directory)',
     '10 write(5, "12", 2) = 2',
     '+++ exited with 0 +++',
@@ -29,6 +34,8 @@ test('calls of threads that are not off are counted once, with their bytes, for 
     readTrace(['10 write(5, "before", 6) = 6', ...operation, ...operation, ...once, ...operation]),
     {
       bytes: 5,
+      epoll_pwait: 1,
+      epoll_wait: 1,
       'futex wait': 1,
       'futex wake': 1,
       read: 2,

@@ -108,5 +108,5 @@ function checks(report) {
 /** The bench has its own build and door. It needs no competitors for this, but the Node that it counts on. */
 async function benchSelfTest(report) {
   await otherNodes()
-  return shown('bench', report, process.execPath, [inRoot('bench', 'run.mjs'), '--self-test'])
+  return shown('bench', report, process.execPath, [inRoot('bench', 'run.mjs'), '--self-test'], { alone: {} })
 }
