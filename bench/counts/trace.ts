@@ -80,7 +80,7 @@ export function readTrace(lines: Iterable<string>): Traced {
  */
 const WAITS = /^epoll_p?wait2?$/
 function isExpired(line: string): boolean {
-  return / = 0$/.test(line) && !/\], \d+, (?:0|\{tv_sec=0, tv_nsec=0\})[,)]/.test(line)
+  return line.endsWith(' = 0') && !/\], \d+, (?:0|\{tv_sec=0, tv_nsec=0\})[,)]/.test(line)
 }
 
 /** The counter of an eventfd, by which libuv and the core wake a thread. */
