@@ -1,6 +1,7 @@
 /**
- * The checks of `npm run check`: types, oxlint with the rules that need types, oxfmt, knip (what nobody
- * imports), API Extractor (the public surface), rustfmt, clippy, tidy (what no other tool checks).
+ * The checks of `npm run check`: types, what contracts cost the compiler, oxlint with the rules that need
+ * types, oxfmt, knip (what nobody imports), API Extractor (the public surface), rustfmt, clippy, tidy (what
+ * no other tool checks).
  *
  * Each prints one line when it passes and what it found when it does not; all run, whatever fails. The set-up
  * has been done before, so the tools are there.
@@ -8,6 +9,7 @@
 import { existsSync } from 'node:fs'
 import { inRoot, must, Stop, tsc } from '../set-up/index.mjs'
 import { tidy } from '../tidy/main.mjs'
+import { contractTypes } from './contract-types.mjs'
 
 /** Each has its own tsconfig.json, where it exists; src was checked when set-up compiled it. */
 const PROJECTS = ['examples', 'bench']
@@ -17,6 +19,7 @@ export const OXFMT = inRoot('node_modules', 'oxfmt', 'bin', 'oxfmt')
 const CLIPPY = ['--locked', '--workspace', '--all-targets', '--quiet', '--', '-D', 'warnings']
 const CHECKS = {
   types,
+  contracts: contractTypes,
   lint: program(process.execPath, inRoot('node_modules', 'oxlint', 'bin', 'oxlint'), '--deny-warnings', '.'),
   format: program(process.execPath, OXFMT, '--check'),
   unused: program(process.execPath, inRoot('node_modules', 'knip', 'bin', 'knip.js'), '--no-progress'),

@@ -1,6 +1,7 @@
 /**
  * Apps of express, koa, connect and fastify, as their users write them: what a client sees through
- * `nodeHandler` is what it sees on node:http, which is the oracle.
+ * `nodeHandler` is what it sees on node:http, which is the oracle. Then `corespun serve` runs those that
+ * stream, on the native core. These packages ship no tests of their own that could run here.
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -15,6 +16,7 @@ import { nodeHandler, serve } from 'corespun/http'
 import express from 'express'
 import fastify from 'fastify'
 import Koa from 'koa'
+import { start, until } from '../cli/corespun.mjs'
 
 const folder = mkdtempSync(join(tmpdir(), 'corespun-node-apps-'))
 after(() => rmSync(folder, { recursive: true }))
@@ -211,3 +213,68 @@ check('a fastify app', fastifyApp, [
   { path: '/throws' },
   { path: '/nowhere' },
 ])
+
+const RAW = `const raw = (req, res) => {
+  if (req.url === '/trailers') {
+    res.writeHead(200, { trailer: 'x-sum' }).write('a')
+    res.addTrailers({ 'x-sum': '7' })
+    res.end('b')
+  } else if (req.url === '/open') {
+    res.on('close', () => process.stderr.write('left ' + res.writableFinished + '\\n'))
+    res.write('begun')
+  } else res.writeHead(200).end(req.method + ' ' + req.headers.upgrade)
+}`
+/** Each as a program for `corespun serve`; what the framework has for streams is at /echo. */
+const SERVED = {
+  express: `const app = library().post('/echo', (req, res) => void req.pipe(res)).use(raw)`,
+  koa: `const app = new library().use((ctx) => {
+    if (ctx.path === '/echo') ctx.body = ctx.req
+    else raw(ctx.req, ctx.res, ctx.respond = false)
+  })`,
+  connect: `const app = library().use('/echo', (req, res) => void req.pipe(res)).use(raw)`,
+}
+
+for (const [library, text] of Object.entries(SERVED))
+  test(`corespun serve streams, aborts and sends trailers for ${library}`, { timeout: 60_000 }, async () => {
+    const file = join(folder, `${library}.mjs`)
+    const from = JSON.stringify(import.meta.resolve(library))
+    writeFileSync(file, `import library from ${from}\n${RAW}\n${text}\nexport default app`)
+    const started = start(['serve', file, '--port', '0', '--workers', '2'])
+    const { child } = started
+    const agent = new http.Agent()
+    try {
+      await until(child.stdout, () => started.out.includes('\n'))
+      const { port } = new URL(/http:\S+/.exec(started.out)[0])
+      const ask = (path, init) => http.request({ host: '127.0.0.1', port, path, agent, ...init })
+      const responseOf = async (request) => (await once(request, 'response'))[0].setEncoding('utf8')
+
+      const sent = ask('/echo', { method: 'POST' })
+      sent.write('one')
+      const echoed = await responseOf(sent)
+      for (const piece of ['one', 'two']) {
+        assert.deepEqual(await once(echoed, 'data'), [piece]) // before the next one is sent
+        if (piece === 'one') sent.write('two')
+      }
+      sent.end()
+      await once(echoed.resume(), 'end')
+
+      const summed = await responseOf(ask('/trailers', { headers: { te: 'trailers' } }).end())
+      assert.equal((await summed.toArray()).join(''), 'ab')
+      assert.deepEqual(summed.trailers, { 'x-sum': '7' })
+
+      const open = ask('/open').end()
+      assert.deepEqual(await once(await responseOf(open), 'data'), ['begun'])
+      open.on('error', () => {}).destroy()
+      await until(child.stderr, () => started.err.includes('left false\n'))
+
+      // Where nothing listens for 'upgrade', node:http passes such a request to the app, too.
+      const upgrade = ask('/', { headers: { connection: 'upgrade', upgrade: 'websocket' } }).end()
+      const plain = await responseOf(upgrade)
+      assert.equal(plain.statusCode, 200)
+      assert.equal((await plain.toArray()).join(''), 'GET websocket')
+    } finally {
+      agent.destroy()
+      child.kill('SIGTERM')
+      await started.ended
+    }
+  })

@@ -8,6 +8,7 @@ import { test } from 'node:test'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { toStandardJsonSchema } from '@valibot/to-json-schema'
 import { type } from 'arktype'
+import * as Effect from 'effect/Schema'
 import * as v from 'valibot'
 import { z } from 'zod'
 import { createApp, openApi, openApiPage, requestId, route, use } from '../index.ts'
@@ -35,6 +36,10 @@ const Category = z.object({
     return z.array(Category)
   },
 })
+const ofEffect = <S extends Parameters<typeof Effect.toStandardSchemaV1>[0]>(schema: S) =>
+  Effect.toStandardJSONSchemaV1(Effect.toStandardSchemaV1(schema))
+const Numbered = Effect.Struct({ id: Effect.FiniteFromString })
+class Depot extends Effect.Class<Depot>('Depot')({ name: Effect.NonEmptyString }) {}
 const routes = use(
   {
     '/orders/:id': {
@@ -61,6 +66,7 @@ const routes = use(
     '/files/*': { GET: route({ query: z.record(z.string(), z.string()) }, () => 'ok') },
     '/all/*rest': route({}, () => 'ok'),
     '/all/:one/put': route({ body: z.string() }, () => 'ok'),
+    '/effects/:id': { PUT: route({ params: ofEffect(Numbered), body: ofEffect(Depot) }, () => 'ok') },
     '/plain': { GET: () => 'not described' },
     '/constant': 'not described',
   },
@@ -85,6 +91,7 @@ test('a document of several libraries is valid, also where middleware is around 
     '/files/{rest} get',
     '/all/{rest} get',
     '/all/{one}/put post',
+    '/effects/{id} put',
   ])
   const app = createApp({ routes: { ...routes, '/openapi.json': document } })
   assert.deepEqual(await (await app.inject('/openapi.json')).json(), document)

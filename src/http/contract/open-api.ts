@@ -284,7 +284,7 @@ function schemaOf(
   if (jsonSchema === undefined) {
     const expected =
       'a schema with ~standard.jsonSchema: zod from 4.2 on, arktype from 2.1.28 on, for valibot what ' +
-      'toStandardJsonSchema() of @valibot/to-json-schema returns'
+      'toStandardJsonSchema() of @valibot/to-json-schema returns, for Effect toStandardJSONSchemaV1()'
     throw new HttpError('HTTP_ARGUMENT', { name, expected, received: `a schema of ${vendor} without it` })
   }
   try {

@@ -29,7 +29,8 @@ export interface SchemaConverter {
 /**
  * A schema of zod, valibot, arktype or any other library with the Standard Schema interface. `openApi` also
  * needs its part for JSON Schema: zod from 4.2 on, arktype from 2.1.28 on; `toStandardJsonSchema` of
- * `@valibot/to-json-schema` adds it to a schema of valibot.
+ * `@valibot/to-json-schema` adds it to a schema of valibot, `toStandardJSONSchemaV1` to one of Effect that
+ * `toStandardSchemaV1` has made.
  */
 export interface Schema<Input = unknown, Output = Input> {
   /** As `StandardSchemaV1` has it. */

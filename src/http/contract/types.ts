@@ -2,7 +2,7 @@
  * The types of contracts: what a route declares, what its handler receives and may return.
  *
  * Everything follows from the type of the contract, one conditional type for each part, so that a project
- * with hundreds of routes still compiles fast: test/http/contract-types.test.mjs counts what a route costs
+ * with hundreds of routes still compiles fast: scripts/check/contract-types.mjs counts what a route costs
  * the compiler.
  */
 import type { HttpRequest, ResponseValue } from '../app/routes.ts'
