@@ -79,10 +79,10 @@ export class NodeCore implements Core {
   readonly #open = new Map<Socket, Map<ServerResponse, AbortController>>()
   readonly #counts = { connectionsTotal: 0, requests: 0, constants: 0, refused: 0, aborted: 0, cut: 0 }
   /**
-   * Connections that a request offered to upgrade. node:http loses what was read after it, so the next bytes
-   * may be the body of a request whose head is lost: nothing after it is taken for a request.
+   * Connections that end with the response to the last request: one that was refused, or that offered an
+   * upgrade, where node:http loses what was read behind it. Nothing behind it is taken for a request.
    */
-  readonly #offered = new WeakSet<Socket>()
+  readonly #ending = new WeakSet<Socket>()
   /** The last request of a connection: what fails within its body belongs to it. */
   readonly #last = new WeakMap<Socket, IncomingMessage>()
   /** The clients that proxies have stated, and the peers of connections with TLS. */
@@ -228,8 +228,12 @@ export class NodeCore implements Core {
   /** node:http has no request: its parser has refused the bytes, or waited too long for them. */
   #onClientError(error: NodeJS.ErrnoException, socket: Socket): void {
     const status = statusOf(error)
+    // Behind the last request of a connection (RFC 9112, 9.6), whose response is still to be sent.
+    const isLast = error.code === 'HPE_CLOSED_CONNECTION' || this.#ending.has(socket)
+    const isWhole = this.#last.get(socket)?.complete !== false
+    if (isLast && isWhole && status === 400) return this.#lingering.behind(socket)
     const isHeard = socket.writable && status !== 0 && !(socket as Busy)._httpMessage?.headersSent
-    if (status !== 0 && this.#last.get(socket)?.complete !== false) {
+    if (status !== 0 && isWhole) {
       const detail = (error as { reason?: string }).reason ?? error.message
       const refused = { what: 'request', reason: reasonOf(status), protocol: 'HTTP/1.1', detail } as const
       this.#count({ ...refused, status: isHeard ? status : 0 }, socket)
@@ -259,7 +263,9 @@ export class NodeCore implements Core {
     this.#count({ what: 'request', reason: reasonOf(status), status, protocol: 'HTTP/1.1', detail }, socket)
     this.#lingering.after(request, socket)
     // node:http would read a body of any length away, to keep the connection.
-    const close = status === 413 || status === 400 ? { connection: 'close' } : {}
+    const closes = status === 413 || status === 400
+    if (closes) this.#ending.add(socket)
+    const close = closes ? { connection: 'close' } : {}
     response.writeHead(status, { 'content-length': 0, ...close }).end()
   }
 
@@ -304,9 +310,9 @@ export class NodeCore implements Core {
   async #onRequest(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { socket } = request
     this.#last.set(socket, request)
-    if (this.#offered.has(socket)) return
+    if (this.#ending.has(socket)) return
     if (request.headers.upgrade !== undefined) {
-      this.#offered.add(socket)
+      this.#ending.add(socket)
       response.shouldKeepAlive = false
     }
     await this.#respond(request, response, {})

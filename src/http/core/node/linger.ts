@@ -33,9 +33,18 @@ export class Lingering {
   after(request: IncomingMessage, socket: Socket): void {
     // The sockets of other runtimes' node:http are not closed this way.
     if (request.complete || otherRuntime() !== undefined) return
+    this.#instead(socket, () => request.complete)
+  }
+
+  /** The client has sent more behind a request that closes the connection: that is dropped. */
+  behind(socket: Socket): void {
+    this.#instead(socket, () => false)
+  }
+
+  #instead(socket: Socket, isRead: () => boolean): void {
     const { destroySoon } = Object.getPrototypeOf(socket) as Socket
     socket.destroySoon = () => {
-      if (request.complete || socket.destroyed || this.#count >= this.#most) destroySoon.call(socket)
+      if (isRead() || socket.destroyed || this.#count >= this.#most) destroySoon.call(socket)
       else this.#begin(socket)
     }
   }
