@@ -25,13 +25,15 @@ import { carriedHeaders, withCarried } from './carried.ts'
 import { statusResponse } from './status-error.ts'
 import { ANY_HANDLER, responseOf } from './value.ts'
 import { HttpError } from '../errors.ts'
-import { shown } from '../../base/index.ts'
+import { isPlainObject, shown } from '../../base/index.ts'
 
 /** Runs the inner middleware and the handler. Rejects with errors that are not responses. */
 export type Next = () => Promise<Response>
 
 /** A function around handlers: returns `next()`, a changed response, or a response of its own. */
 export type Middleware = (request: HttpRequest, next: Next) => ResponseValue | Promise<ResponseValue>
+
+const ROUTES = 'an object of patterns; around one handler use withMiddleware(handler, ...middleware)'
 
 type AnyHandler = (request: HttpRequest) => unknown
 
@@ -65,7 +67,11 @@ export function withMiddleware<Pattern extends string>(
   handler: Handler<Pattern>,
   ...middleware: readonly Middleware[]
 ): Handler<Pattern> {
-  if (typeof handler !== 'function') throw wrong('withMiddleware(): the handler', 'a function', handler)
+  const name = 'withMiddleware(): the handler'
+  const expected = 'a function (request), before its middleware'
+  if (typeof handler !== 'function') throw wrong(name, expected, handler)
+  if (handler.length > 1)
+    throw new HttpError('HTTP_ARGUMENT', { name, expected, received: parametersOf(handler) })
   return chained(handler as AnyHandler, checked(middleware)) as Handler<Pattern>
 }
 
@@ -94,6 +100,8 @@ export function use<Pattern extends string>(
   ...middleware: readonly Middleware[]
 ): Routes<Pattern> {
   const list = checked(middleware)
+  // Of a function there are no entries: swapped arguments would leave no routes.
+  if (!isPlainObject(routes)) throw wrong('use(): routes', ROUTES, routes)
   const handlesOptions = list.some((one) => HANDLES_OPTIONS in one)
   const wrapped = Object.entries(routes).map(([pattern, given]) => {
     const value = isWebSocketRoute(given) ? withSockets(given, pattern) : given
@@ -132,12 +140,16 @@ function checked(middleware: readonly unknown[]): readonly Middleware[] {
     if (typeof one !== 'function')
       throw wrong(`use(): middleware ${index + 1}`, 'a function (request, next)', one)
     if (one.length > 2) {
-      const received = `${shown(one)} of ${one.length} parameters`
+      const received = parametersOf(one)
       const name = `use(): middleware ${index + 1}`
       throw new HttpError('HTTP_ARGUMENT', { name, expected: 'a function (request, next)', received })
     }
   }
   return middleware as readonly Middleware[]
+}
+
+function parametersOf(given: { readonly length: number }): string {
+  return `${shown(given)} of ${given.length} parameters`
 }
 
 function tableOf(

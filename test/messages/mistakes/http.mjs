@@ -18,6 +18,7 @@ import {
   StatusError,
   timeout,
   use,
+  withMiddleware,
 } from 'corespun/http'
 
 const work = zone.create('http', { workers: 1 })
@@ -425,6 +426,22 @@ export const mistakes = [
     message:
       '{{where|use()}}: {{what|middleware 1}} {{remedy|must be a function (request, next)}}; received ' +
       '{{received|a plain object}}',
+  },
+  {
+    mistake: 'a handler for the routes of use()',
+    make: () => use(cors(), () => 'x'),
+    code: 'HTTP_ARGUMENT',
+    message:
+      '{{where|use()}}: {{what|routes}} must be {{remedy|an object of patterns; around one handler use ' +
+      'withMiddleware(handler, ...middleware)}}; received {{received|function middleware}}',
+  },
+  {
+    mistake: 'middleware before its handler',
+    make: () => withMiddleware(cors(), () => 'x'),
+    code: 'HTTP_ARGUMENT',
+    message:
+      '{{where|withMiddleware()}}: {{what|the handler}} must be {{remedy|a function (request), before its ' +
+      'middleware}}; received {{received|function middleware of 2 parameters}}',
   },
   {
     mistake: 'the option of express-rate-limit',
