@@ -314,7 +314,9 @@ test('standard input that is a directory is reported', { timeout: 60_000 }, asyn
 const loading = { timeout: 60_000, skip: skipOf(1) }
 test('a module that keeps loading is reported, and Ctrl-C stops it', loading, async () => {
   const started = start(['run', 'modules/never-loads.mjs', '-', '--timeout', '1s'])
-  const notice = 'corespun: still loading modules/never-loads.mjs; press Ctrl-C to stop\n'
+  const notice =
+    'corespun: still loading modules/never-loads.mjs: its code, or an await at its top level, ' +
+    'has not ended; press Ctrl-C to stop\n'
   await until(started.child.stderr, () => started.err === notice)
   started.child.kill('SIGINT')
   const err = 'corespun: interrupted before the first item\n'

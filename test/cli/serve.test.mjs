@@ -307,7 +307,7 @@ test("an app's close that fails is reported", { timeout: 60_000 }, async () => {
   child.kill('SIGTERM')
   const { code, err } = await ended
   assert.equal(code, 143)
-  assert.match(err, /^corespun: the app file:.*: close\(\) failed: cannot\n$/)
+  assert.match(err, /^corespun: [^:]*close\.mjs: close\(\) failed: cannot\n$/)
 })
 
 const served = [
@@ -339,13 +339,17 @@ for (const [index, [name, text, answer]] of served.entries()) {
 
 // The notice comes after ten seconds, on one Node only.
 const loading = { timeout: 60_000, skip: skipOf(1) }
-test('an app that keeps loading is reported, and one signal ends it at once', loading, async () => {
-  const started = start(['serve', 'modules/never-loads.mjs', '--port', '0', '--drain', '10m'])
-  const notice = 'corespun: still loading modules/never-loads.mjs; press Ctrl-C to stop\n'
-  await until(started.child.stderr, () => started.err === notice)
-  started.child.kill('SIGTERM')
-  assert.deepEqual(await started.ended, { code: 0, signal: null, out: '', err: '' })
-})
+for (const [file, waitsFor] of [
+  ['modules/never-loads.mjs', 'its code, or an await at its top level, has not ended'],
+  [module('pending.mjs', 'export default new Promise(() => {})'), 'the promise of its app has not settled'],
+])
+  test(`${waitsFor}: that is reported, and one signal ends it at once`, loading, async () => {
+    const started = start(['serve', file, '--port', '0', '--drain', '10m'])
+    const notice = `corespun: still loading ${file}: ${waitsFor}; press Ctrl-C to stop\n`
+    await until(started.child.stderr, () => started.err === notice)
+    started.child.kill('SIGTERM')
+    assert.deepEqual(await started.ended, { code: 0, signal: null, out: '', err: '' })
+  })
 
 test('node:http serves with one worker', { timeout: 60_000 }, async () => {
   const { url, child, ended, started } = await serving([app, '--core', 'node'])

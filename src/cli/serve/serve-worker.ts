@@ -21,7 +21,10 @@ export interface ServeJob {
   readonly accessLog: boolean
   /** Whether refusals are not printed. */
   readonly quiet: boolean
-  /** Not 0 when a worker has loaded the app, and may have accepted requests; shared. */
+  /**
+   * Shared. The first is not 0 when a worker has loaded the app, and may have accepted requests; the second
+   * is not 0 when the code of its module has ended.
+   */
   readonly loaded: Int32Array
 }
 
@@ -32,6 +35,8 @@ export interface ServeJob {
  */
 export async function appOf(job: ServeJob): Promise<ModuleApp> {
   const { url, exportName, core, workers, accessLog, quiet, loaded } = job
+  await import(url).catch(() => {}) // reported by what follows
+  Atomics.store(loaded, 1, 1)
   const app = await loadApp({ app: url, appExport: exportName })
   Atomics.store(loaded, 0, 1)
   if ((core ?? app.core) === 'node' && workers > 1) throw new CliError('CLI_CORE_NODE', { workers })

@@ -12,7 +12,7 @@ import { CliError, ExitCode } from '../errors.ts'
 import { EventLines, printWorkers } from '../events.ts'
 import { resolveModule } from '../resolve.ts'
 import { observeSoon } from '../soon.ts'
-import { loadedWithNotice } from '../loading.ts'
+import { loadedWithNotice, OWN_CODE } from '../loading.ts'
 import type { StopSignal, CommandContext } from '../run/run.ts'
 import type { ServeOptions } from './serve-arguments.ts'
 import type { ServeJob } from './serve-worker.ts'
@@ -51,9 +51,11 @@ export async function serve(
   const zone = await openZone(workers)
   const watch = watchOf(zone, context)
   try {
-    const loaded = new Int32Array(new SharedArrayBuffer(4))
+    const loaded = new Int32Array(new SharedArrayBuffer(8))
+    const waitsFor = (): string => (loaded[1] === 0 ? OWN_CODE : 'the promise of its app has not settled')
+    const print = (line: string): void => void context.stderr.write(`corespun: ${line}\n`)
     const beginning = begin(zone, { url, loaded }, options, version?.order)
-    const begun = loadedWithNotice(module, beginning, (line) => context.stderr.write(`corespun: ${line}\n`))
+    const begun = loadedWithNotice(module, beginning, print, waitsFor)
     const early = await Promise.race([stop.signal, begun.then(() => undefined)])
     // The first worker answers before the last one has started: what it has accepted is finished as well.
     const accepts = loaded[0] !== 0
@@ -65,9 +67,10 @@ export async function serve(
     const signal = await Promise.race([stop.signal, watch.allEnded, nobodyLeft(server)])
     if (context.stderr.isTTY === true && version === undefined)
       context.stderr.write('\ncorespun: finishing open requests; press Ctrl-C again to stop at once\n')
-    return (await drain(server, { timeoutMs: drainMs, delayMs: closeDelayMs }, context))
-      ? ExitCode.ok
-      : codeOf(signal)
+    const isDrained = await drain(server, { timeoutMs: drainMs, delayMs: closeDelayMs }).catch(
+      (error: Error) => print((appError(error, module) ?? error).message),
+    )
+    return isDrained === true ? ExitCode.ok : codeOf(signal)
   } finally {
     unobserve()
     stop.ignore()
@@ -84,18 +87,16 @@ async function inTime<Value>(promise: Promise<Value>, mostMs: number): Promise<V
 }
 
 /** Stop the server. Whether every open request was answered. */
-async function drain(
-  server: ZoneServer,
-  options: CloseOptions,
-  { stderr }: CommandContext,
-): Promise<boolean> {
-  try {
-    await server.close(options)
-    return (await server.stats()).cut === 0
-  } catch (error) {
-    stderr.write(`corespun: ${(error as Error).message}\n`)
-    return false
-  }
+async function drain(server: ZoneServer, options: CloseOptions): Promise<boolean> {
+  await server.close(options)
+  return (await server.stats()).cut === 0
+}
+
+/** For the error of an app: that module is the user's, which the command's own has loaded. */
+function appError(error: unknown, module: string): CliError | undefined {
+  const { code, facts } = error as { readonly code?: unknown; readonly facts: { readonly reason: string } }
+  if (code !== 'HTTP_APP') return undefined
+  return new CliError('CLI_APP', { module, reason: facts.reason }, { cause: error })
 }
 
 async function openZone(workers: number): Promise<Zone> {
@@ -145,8 +146,10 @@ async function begin(
   } catch (thrown) {
     if (!(thrown instanceof http.HttpError)) throw thrown
     if (!CODES_OF_APP.has(thrown.code) && (tls !== undefined || !isOfTls(thrown.code))) throw thrown
-    const reason = thrown.code === 'HTTP_APP' ? (thrown.facts as { reason: string }).reason : thrown.message
-    throw new CliError('CLI_APP', { module, reason }, { cause: thrown })
+    throw (
+      appError(thrown, module) ??
+      new CliError('CLI_APP', { module, reason: thrown.message }, { cause: thrown })
+    )
   }
 }
 
