@@ -39,7 +39,8 @@ async function result(before: string, program: string): Promise<unknown> {
 }
 
 /** Programs, what they print, and what is done before the server is imported. */
-const PROGRAMS: readonly [name: string, program: string, expected: unknown, before?: string][] = [
+type Program = [name: string, program: string, expected: unknown, before?: string]
+const PROGRAMS: readonly Program[] = [
   [
     'routes of strings, JSON and responses of the package load none of them',
     `const seen = []
@@ -69,6 +70,23 @@ const PROGRAMS: readonly [name: string, program: string, expected: unknown, befo
      print(found, hasLoaded(), globalThis[name] === mine,
        new http.Response('a') instanceof Response)`,
     ['function', true, true, true],
+  ],
+  ...[[1], [2], [1, 2]].map((versions): Program => [
+    `Node's classes are seen where a program has redefined the dispatcher ${versions.join(' and ')}`,
+    `const names = ${JSON.stringify(versions)}.map((each) => Symbol.for('undici.globalDispatcher.' + each))
+     const value = { dispatch() {} }
+     for (const name of names) Reflect.defineProperty(globalThis, name, { value, configurable: true })
+     const native = globalThis.Response
+     print(new http.Response('a') instanceof native,
+       ${versions.length === 1 || !IS_LATE} || names.every((name) => globalThis[name] === value),
+       await rest('/', { '/': () => new native('b') }))`,
+    [true, true, 'b'],
+  ]),
+  [
+    "functions of Object are Node's once the classes are there",
+    `globalThis.Response
+     print(Object.defineProperties.toString(), Object.defineProperties.name)`,
+    ['function defineProperties() { [native code] }', 'defineProperties'],
   ],
   [
     'one that is put there first stays',

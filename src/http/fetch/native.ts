@@ -4,9 +4,10 @@
  *
  * What of ours inherits from them has to as soon as anybody can compare with them: when undici has defined
  * them, whoever has loaded it. The globals do not show that: since Node 24 a look at their descriptor loads
- * undici, and a program that assigns one takes Node's class away. So an accessor for the global dispatcher,
- * which undici looks for when it is loaded, watches it define the three. That depends on its code: where that
- * is not known to do so, or this is a realm of node:vm, it is loaded at once.
+ * undici, and a program that assigns one takes Node's class away. So `Object.defineProperties`, by which
+ * undici defines the three, is watched until then. That depends on its code: where that is not known to do
+ * so, or this is a realm of node:vm, it is loaded at once. A program that replaces or redefines the global
+ * dispatcher changes nothing of this.
  */
 
 import { isObject } from '../../base/index.ts'
@@ -28,8 +29,6 @@ const DISPATCHERS = [1, 2].map((version) => Symbol.for(`undici.globalDispatcher.
 const KNOWN: Readonly<Record<string, number>> = { 7: 30, 8: 12 }
 
 let classes: NativeClasses | undefined
-/** Undici is loaded, and could not be watched. */
-let isUnseen = false
 const links = new Set<Link>()
 
 /** Node's classes, which are loaded now if they are not yet. */
@@ -61,7 +60,6 @@ export function whenLoaded(link: Link): () => void {
 
 /** As `instanceof` a class of Node's, and of ours; nobody has one of Node's before they are loaded. */
 export function isNative<N extends Name>(name: N, value: unknown): value is InstanceType<NativeClasses[N]> {
-  if (isUnseen) native()
   return classes !== undefined && value instanceof classes[name]
 }
 
@@ -85,8 +83,8 @@ function loadedNames(): readonly string[] | undefined {
 
 const isUndici = (name: string): boolean => name.endsWith('internal/deps/undici/undici')
 
-/** Whether the code that called the accessor is Node's undici, which asks while it is loaded. */
-function isAskedByNode(): boolean {
+/** Whether Node's undici has called the caller: the package undici does the same. */
+function isCalledByNode(): boolean {
   const { getCallSites } = process.getBuiltinModule('node:util')
   return getCallSites(3, { sourceMap: false }).some(({ scriptName }) => isUndici(scriptName))
 }
@@ -99,43 +97,46 @@ function canWait(): boolean {
   return Object.getOwnPropertyDescriptor(Object, 'defineProperties')?.writable === true
 }
 
-/** Undici is about to define its classes: take them as it does. */
+/** Take Node's classes when undici has defined them. */
 function watch(): void {
   const { defineProperties } = Object
   const found: Partial<Record<Name, unknown>> = {}
   const define: typeof defineProperties = (on, properties) => {
-    const name = properties[Symbol.toStringTag]?.value as Name
-    if (NAMES.includes(name)) found[name] = (on as { constructor: unknown }).constructor
-    if (NAMES.every((each) => found[each] !== undefined)) {
-      Reflect.set(Object, 'defineProperties', defineProperties)
-      linked(found as unknown as NativeClasses)
-    }
-    return defineProperties(on, properties)
+    const defined = defineProperties(on, properties)
+    const name = Object.getOwnPropertyDescriptor(on, Symbol.toStringTag)?.value as Name
+    if (classes !== undefined || !NAMES.includes(name) || !isCalledByNode()) return defined
+    found[name] = (on as { constructor: unknown }).constructor
+    if (NAMES.some((each) => found[each] === undefined)) return defined
+    // What a program has put there since, or frozen, stays.
+    if (Object.defineProperties === define) Reflect.set(Object, 'defineProperties', defineProperties)
+    linked(found as unknown as NativeClasses)
+    return defined
   }
-  if (Reflect.set(Object, 'defineProperties', define)) return
-  // A program has frozen Object by now: behind the module that defines them.
-  isUnseen = true
-  queueMicrotask(native)
+  Object.defineProperty(define, 'name', { value: 'defineProperties' })
+  Object.defineProperties = define
 }
 
-/** An accessor for the dispatcher. Others than Node that ask for it, as the package undici, find Node's. */
-function lieInWait(name: symbol): void {
-  const end = (): void => DISPATCHERS.forEach((each) => Reflect.deleteProperty(globalThis, each))
+/** Whoever else asks for a dispatcher before undici has set it, as the package undici, finds Node's. */
+function offer(name: symbol): void {
+  // What a program has put there since stays.
+  const end = (): void => {
+    if (Object.getOwnPropertyDescriptor(globalThis, name)?.get === get)
+      Reflect.deleteProperty(globalThis, name)
+  }
   const get = (): unknown => {
+    if (!isCalledByNode()) native()
     end()
-    watch()
-    if (isAskedByNode()) return undefined
-    native()
     return Reflect.get(globalThis, name)
   }
   const set = (value: unknown): void => {
-    end()
-    watch()
     native()
+    end()
     Reflect.set(globalThis, name, value)
   }
   Object.defineProperty(globalThis, name, { configurable: true, get, set })
 }
 
-if (canWait()) DISPATCHERS.forEach(lieInWait)
-else linked(globalThis)
+if (canWait()) {
+  watch()
+  DISPATCHERS.forEach(offer)
+} else linked(globalThis)
