@@ -39,14 +39,14 @@ test('each state of a step has its time', () =>
     [],
     `
     pay a: waiting, 10.00 s so far
-      quick#1         recorded in 2.00 ms
+      quick#1         recorded in 2 ms
       charge#1        recorded in 1.50 s, 1 failed: bank is busy
       pause()#1       waiting for 6.00 s, due 1970-01-01T01:00:00.000Z
       0/mail#1        retrying for 2.00 s, due 1970-01-01T00:00:20.000Z, 1 failed: bank is busy
-      signal(paid)#1  waiting for 500.00 ms
-      1/slow#1        left in 500.00 ms
+      signal(paid)#1  waiting for 500 ms
+      1/slow#1        left in 500 ms
       2/slow#1        left
-      other clock#1   recorded in 0 ns`,
+      other clock#1   recorded in 0 ms`,
   ))
 
 test('stages behind a failure are not reached, and a record without its beginning has no time', () =>

@@ -51,7 +51,7 @@ test('jobs are counted, listed and shown, as text and as JSON', () =>
     assert.match((await run())[1], /^ZONE +STATE +WAITING .*\nhalves +- +1 +0 +0 +1 +1\n$/)
     assert.match(
       (await run('list', 'halves'))[1],
-      /^KEY .*\nlater +waiting +half +0 +\d{4}-.*\nn-1 +dead .*\nn-2 +done +- +0 +- +-\n$/,
+      /^KEY .*\nlater +waiting +half +0 +\d{4}-.*\nn-1 +dead +half +1 +- +1 is odd\nn-2 +done +- +0 +- +-\n$/,
     )
     assert.match((await run('dead', 'halves'))[1], /\nn-1 +dead +half +1 +- +1 is odd\n$/)
     const [code, out, err] = await run('list', 'halves', '--limit', '1', '--json')
@@ -61,7 +61,9 @@ test('jobs are counted, listed and shown, as text and as JSON', () =>
     )
     const [, dead] = await run('dead', 'halves', '--json')
     assert.deepEqual(JSON.parse(dead).errors, [{ name: 'Error', message: '1 is odd' }])
-    assert.match((await run('show', 'halves', 'n-1'))[1], /status: 'dead'/)
+    const [, shown] = await run('show', 'halves', 'n-1')
+    assert.match(shown, /status: 'dead'/)
+    assert.doesNotMatch(shown, /undefined/)
     assert.equal(JSON.parse((await run('show', 'halves', 'n-2', '--json'))[1]).status, 'done')
     const missing = 'corespun: the zone "halves" has no job "x"\n'
     assert.deepEqual(await run('show', 'halves', 'x'), [1, '', missing])

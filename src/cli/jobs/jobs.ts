@@ -98,7 +98,10 @@ async function show({ zone, key, json }: Of<'show'>, { jobs, context }: Doing): 
   const job = await jobs.get(key)
   if (job === undefined) return missed(context, `the zone ${quoted(zone)} has no job ${quoted(key)}`)
   if (json) context.stdout.write(`${jsonOf(job)}\n`)
-  else context.stdout.write(`${inspect(job, { depth: 6 })}\n`)
+  else {
+    const known = Object.fromEntries(Object.entries(job).filter(([, value]) => value !== undefined))
+    context.stdout.write(`${inspect(known, { depth: 6 })}\n`)
+  }
   return ExitCode.ok
 }
 

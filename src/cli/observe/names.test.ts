@@ -12,6 +12,7 @@ import { test } from 'node:test'
 import { SOCKETS } from '../../observe/observe.test.support.ts'
 import { command } from '../command.ts'
 import type { CommandContext } from '../run/run.ts'
+import { folded } from './stacks.ts'
 
 const ATTACK = '\u001B[2J\u009B31m\u202E\u0007'
 const THREADS = [
@@ -61,3 +62,12 @@ for (const words of [
     await new Promise((resolve) => server.close(resolve))
     rmSync(join(SOCKETS, `${process.pid}.attack.sock`), { force: true })
   })
+
+test('frames of Corespun are folded below those of the program, and shown alone', () => {
+  const own = 'invoke (file:///app/node_modules/corespun/lib/chunks/zone.js:9:9)'
+  assert.deepEqual(folded([]), [])
+  const mine = 'Task.f (file:///app/a.ts:1:1)'
+  assert.deepEqual(folded([mine, own, own]), [`at ${mine}`, '…'])
+  assert.deepEqual(folded([own, mine]), [`at ${own}`, `at ${mine}`])
+  assert.deepEqual(folded([own]), [`at ${own}`])
+})

@@ -106,10 +106,17 @@ function textOf(
       lines.push(`    ${taskText(task)}`)
     if (problem !== undefined) lines.push(`    ${problem.code}: ${oneLine(problem.message)}`)
     else if (frames.length === 0) lines.push('    runs no JavaScript')
-    for (const frame of frames) lines.push(`    at ${frame}`)
+    for (const frame of folded(frames)) lines.push(`    ${frame}`)
     if (fibers !== undefined) lines.push('    fibers', ...fibers.split('\n').map((line) => `      ${line}`))
   }
   return `${lines.map((line) => shown(line, Infinity)).join('\n')}\n`
+}
+
+/** Frames without those at the end that are Corespun's own; all, where there are no others. */
+export function folded(frames: readonly string[]): string[] {
+  const end = frames.findLastIndex((frame) => !frame.includes('/node_modules/corespun/lib/')) + 1
+  const shownFrames = frames.slice(0, end || frames.length).map((frame) => `at ${frame}`)
+  return shownFrames.length < frames.length ? [...shownFrames, '…'] : shownFrames
 }
 
 function taskText({ name, source, ageMs, caller, isCancelled }: RunningTask): string {

@@ -160,7 +160,7 @@ async function show({ name, json }: Of<'show'>, run: Run, { stdout }: CommandCon
   const lines = [
     `${name} ${oneLine(state.key)}: ${status}, started ${startedAt.toISOString()}` +
       (endedAt === undefined ? '' : `, ended ${endedAt.toISOString()}`) +
-      (resumedCount === 0 ? '' : `, taken up again ${resumedCount} times`) +
+      (resumedCount === 0 ? '' : `, resumed ${resumedCount === 1 ? 'once' : `${resumedCount} times`}`) +
       (holder === undefined ? '' : `, at ${oneLine(holder)}`),
   ]
   for (const { key, startedAt: begun } of running)

@@ -70,6 +70,7 @@ class TestRun {
   readonly #startMs = performance.now()
   #isStopped = false
   #checkCount = 0
+  #failedCount = 0
   #seedCount = 0
   #code: number = ExitCode.ok
 
@@ -94,7 +95,10 @@ class TestRun {
     if (this.#isStopped) for (const file of files) if (file.parts.length < of) this.#report(file)
     const seconds = ((performance.now() - this.#startMs) / 1000).toFixed(1)
     const checks = `${this.#checkCount} ${this.#checkCount === 1 ? 'check' : 'checks'}`
-    if (!json) this.#print(`${checks}, ${counted(this.#seedCount)} seeds in ${seconds} s`)
+    const failed = this.#failedCount === 0 ? '' : `, ${this.#failedCount} failed`
+    // A check that fails does not report how many it has played.
+    const seeds = this.#seedCount === 0 ? '' : `, ${counted(this.#seedCount)} seeds`
+    if (!json) this.#print(`${checks}${failed}${seeds} in ${seconds} s`)
     return this.#code
   }
 
@@ -185,7 +189,10 @@ class TestRun {
     const [seeds, steps] = [sum('seeds'), sum('steps')]
     this.#checkCount += 1
     this.#seedCount += seeds
-    if (first !== undefined) this.#code = ExitCode.itemsFailed
+    if (first !== undefined) {
+      this.#code = ExitCode.itemsFailed
+      this.#failedCount += 1
+    }
     if (this.#words.json) this.#print(JSON.stringify({ file: name, line, seeds, steps, ...first?.found }))
     else if (first !== undefined) this.#print(`${name}:${line}: ${first.found.code}\n${first.found.message}`)
     else this.#print(`${name}:${line}: ${counted(seeds)} seeds, ${counted(steps)} steps`)

@@ -115,13 +115,15 @@ const READ = {
     })
     return { items: await Promise.all(read), next }
   },
-  async records({ records }, paging) {
+  async records({ letters, records }, paging) {
     const { items: all, next } = await records.page(paging)
-    const read = all.map(({ key, bytes }) => {
+    const read = all.map(async ({ key, bytes }) => {
       const record = readRecord(bytes)
-      return hasEnded(record) ? { ...infoOf(key, record), name: undefined } : undefined
+      if (!hasEnded(record)) return undefined
+      const letter = record.status === 'dead' ? readLetter((await letters.get(key))?.bytes) : undefined
+      return { ...infoOf(key, record), name: letter && readJob(letter.job)?.name }
     })
-    return { items: read, next }
+    return { items: await Promise.all(read), next }
   },
 } satisfies Record<
   Source,

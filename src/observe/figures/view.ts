@@ -317,7 +317,7 @@ function stepRows({ runs }: Snapshot): ViewRow[] {
   )
   const details = [
     textOf(run.error, 300),
-    run.resumedCount > 0 ? `taken up again ${countOf(run.resumedCount)} times` : '',
+    run.resumedCount > 0 ? `times resumed: ${countOf(run.resumedCount)}` : '',
     run.holder === undefined ? '' : `at ${textOf(run.holder)}`,
   ]
   const name = `${textOf(runs?.name)} ${textOf(run.key)}`
