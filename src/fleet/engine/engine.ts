@@ -73,13 +73,15 @@ export interface Writing {
   readonly revision?: number
   /** How long it is kept, 1000 or more. Absent: as long as the store keeps values. */
   readonly ttlMs?: number
+  /** Its item is removed with the write, by engines that can; then its `done` does nothing. */
+  readonly done?: Lease | undefined
 }
 
 /** What is watched. */
 export interface Watching {
   /** `now`: changes alone. Default `start`. */
   readonly from?: 'start' | 'now'
-  /** Changes of this key alone, from now on. Absent: all keys. */
+  /** This key alone; its value may come later than the promise of `watch`. Absent: all keys. */
   readonly key?: string | undefined
   /** Called when it ends by itself, as with the connection. */
   readonly over?: ((why: FleetError) => void) | undefined
@@ -145,6 +147,8 @@ export interface Lease extends Waiting {
   readonly id: string
   /** How often it was lent, this time included. */
   readonly attempt: number
+  /** Of its id in {@link TakeOptions.values} when it was lent; `null`: nothing. Absent: that is not read. */
+  readonly value?: Entry | null | undefined
   /** How long ago it was added. No clock of a machine but the server's matters. */
   ageMs(): number
   /** Begin the span of the lease anew. */
@@ -165,6 +169,8 @@ export interface TakeOptions {
   readonly leasesMax: number
   /** How long an item is lent, to all consumers: the last one that begins decides. */
   readonly leaseMs: number
+  /** A store of which each item has the value of its id, by engines that can. */
+  readonly values?: string | undefined
 }
 
 /** Items that wait until a consumer is done with them: each is lent at least once. */
@@ -181,6 +187,8 @@ export interface Queue {
    * @throws What the caller's client throws.
    */
   addWithin?(client: SqlClient, id: string, bytes: Uint8Array, rank: Rank): Promise<boolean>
+  /** As `add`, and `undefined` when a store has a value of that id. Absent where that is two operations. */
+  addUnless?(store: string, id: string, bytes: Uint8Array, rank: Rank): Promise<boolean | undefined>
   /** The item with that id. */
   find(id: string): Promise<Waiting | undefined>
   /**

@@ -34,6 +34,38 @@ export function keepsConformance(kind: string, open: () => Promise<Venue>): void
 }
 
 function queues(check: Check<Engine>): void {
+  check(
+    'an item comes with its value and ends with a write of it, where the engine can',
+    async (one, other) => {
+      const name = newName()
+      const [mine, others] = [await one.queue(name), await other.queue(name)]
+      const values = await other.keyValue(name, { ttlMs: 0 })
+      const leases = new Arrivals<Lease>()
+      const options = { leasesMax: 1, leaseMs: LONG_MS, values: name }
+      const end = await others.take(leases.push, options)
+      for (const [id, isThere] of [
+        ['a', false],
+        ['b', true],
+      ] as const) {
+        const revision = isThere ? await values.put(id, bytes('before')) : 0
+        const isAdded = await mine.addUnless?.(name, id, bytes(id), 1)
+        if (mine.addUnless !== undefined) assert.equal(isAdded, isThere ? undefined : true)
+        assert.equal(await mine.add(id, bytes(id), 1), isAdded === undefined)
+        const lease = await leases.next()
+        if (lease.value !== undefined) assert.equal(text(lease.value?.bytes), isThere ? 'before' : undefined)
+        await assert.rejects(values.put(id, bytes('other'), { revision: 99, done: lease }), {
+          code: 'FLEET_CONFLICT',
+        })
+        assert.notEqual(await mine.find(id), undefined)
+        await values.put(id, bytes('after'), { revision, done: lease })
+        assert.equal(text((await values.get(id))?.bytes), 'after')
+        await lease.done()
+        assert.equal(await mine.find(id), undefined)
+      }
+      end()
+    },
+  )
+
   check('an item is lent once, and is removed when it is done', async (one, other) => {
     const name = newName()
     const [mine, others] = [await one.queue(name), await other.queue(name)]
@@ -340,12 +372,13 @@ function watchers(check: Check<Engine>): void {
 }
 
 function counts(check: Check<Engine>): void {
-  check('a watcher of a key has its changes alone', async (one, other) => {
+  check('a watcher of a key has its value and its changes alone', async (one, other) => {
     const name = newName()
     const [mine, others] = [await one.keyValue(name, { ttlMs: 0 }), await other.keyValue(name, { ttlMs: 0 })]
     await mine.put('a.b', bytes('before'))
     const changes = new Arrivals<Entry>()
     const end = await others.watch(changes.push, { key: 'a.b' })
+    assert.equal(text((await changes.next()).bytes), 'before')
     for (const key of ['a', 'a.b', 'b']) await mine.put(key, bytes(key))
     const written = await changes.next()
     await mine.delete('a.b')
@@ -358,7 +391,7 @@ function counts(check: Check<Engine>): void {
     assert.equal(changes.count, 0)
     // Behind a time without any watcher, too.
     assert.equal((await others.get('a'))?.key, 'a')
-    const endAgain = await others.watch(changes.push, { key: 'b' })
+    const endAgain = await others.watch(changes.push, { from: 'now', key: 'b' })
     await mine.put('b', bytes('again'))
     assert.equal(text((await changes.next()).bytes), 'again')
     endAgain()

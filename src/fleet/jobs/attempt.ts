@@ -173,7 +173,7 @@ export class Attempt {
     const entering = slots.enter()
     const isIn = entering === true || (await entering)
     try {
-      if (isIn) await this.#begin()
+      if (isIn) await this.#begin(entering === true)
     } catch (error) {
       // The connection has ended, or the host leaves what a server does not confirm: to another host.
       if (!mayPass(error) && !hasCode(error, 'FLEET_CLOSED', 'FLEET_FILE_CORRUPT')) throw error
@@ -232,14 +232,14 @@ export class Attempt {
     })
   }
 
-  async #begin(): Promise<void> {
+  async #begin(isAtOnce: boolean): Promise<void> {
     const job = readJob(this.#lease.bytes)
     this.#from = job ?? NOBODY
     this.#identity = identityOf(this.#lease, job)
     this.#replaces = job?.replaces === true
     // Before a first attempt too: the key may have ended as it was submitted, a cancelled item may still be
     // there, and a server that was killed may have lost the count.
-    await this.#read()
+    await this.#read(isAtOnce ? this.#lease.value : undefined)
     if (this.#isEnded || hasEnded(this.#record)) return this.#drop()
     if (job === undefined) return this.#bury(frameOf(unreadable()))
     if (job.repeat !== undefined) return this.#repeat(job, job.repeat)
@@ -463,7 +463,7 @@ export class Attempt {
 
   async #end(record: EndedRecord, ttlMs?: number): Promise<void> {
     const { engine, zone } = this.#host
-    if (await this.#write(record, ttlMs)) sendEnd(engine, zone, this.#from, { key: this.#key, record })
+    if (await this.#write(record, ttlMs, true)) sendEnd(engine, zone, this.#from, { key: this.#key, record })
     await this.#drop()
   }
 
@@ -562,14 +562,18 @@ export class Attempt {
   #watch(): Promise<End> | undefined {
     const { engine, records } = this.#host
     if (engine.messages !== undefined) return undefined
-    const watching = records.watch(() => void (this.#isCalled && this.check()), { key: this.#key })
+    const watching = records.watch(() => void (this.#isCalled && this.check()), {
+      from: 'now',
+      key: this.#key,
+    })
     watching.catch(() => {}) // the lease is extended, and looks too
     return watching
   }
 
-  async #read(): Promise<void> {
+  /** @param known What came with the item. */
+  async #read(known?: Lease['value']): Promise<void> {
     const { certainly, records } = this.#host
-    const entry = await certainly(() => records.get(this.#key))
+    const entry = known === undefined ? await certainly(() => records.get(this.#key)) : known
     const record = readRecord(entry?.bytes)
     const isOurs = this.#isEnd(record) || record?.addedMs === this.#identity
     this.#revision = entry?.revision ?? 0
@@ -583,12 +587,12 @@ export class Attempt {
   }
 
   /** False: the job has ended, here or elsewhere. What another host has written meanwhile is replaced. */
-  async #write(record: JobRecord, ttlMs?: number): Promise<boolean> {
+  async #write(record: JobRecord, ttlMs?: number, isEnd = false): Promise<boolean> {
     const { certainly, records } = this.#host
     const bytes = writeRecord({ ...record, addedMs: this.#identity })
     for (;;) {
       try {
-        const revision = await certainly(() => this.#put(bytes, ttlMs))
+        const revision = await certainly(() => this.#put(bytes, ttlMs, isEnd))
         if (revision === undefined) return false
         this.#revision = revision
         this.#record = record
@@ -609,7 +613,7 @@ export class Attempt {
   }
 
   /** `undefined`: it was ended elsewhere, and forgotten since. */
-  async #put(bytes: Uint8Array, ttlMs: number | undefined): Promise<number | undefined> {
+  async #put(bytes: Uint8Array, ttlMs: number | undefined, isEnd: boolean): Promise<number | undefined> {
     const { engine, leaseMs, records } = this.#host
     const isLate = engine.clock.nowMs() - this.#lentMs > leaseMs / 2
     await this.#kept?.()
@@ -618,6 +622,7 @@ export class Attempt {
     return records.put(this.#key, bytes, {
       revision: this.#revision,
       ...(ttlMs !== undefined && { ttlMs }),
+      done: isEnd ? this.#lease : undefined,
     })
   }
 

@@ -38,7 +38,6 @@ export class Ends {
 
   /** A job is about to be submitted: which submission it is, and whether it is the only one of its key. */
   begin(key: string): readonly [submission: number, isFirst: boolean] {
-    if (this.#engine.messages === undefined) return [0, false] // nobody reports
     const open = this.#open.get(key)
     if (open !== undefined) return [open, false]
     this.#open.set(key, ++this.#count)
@@ -51,9 +50,14 @@ export class Ends {
     this.#open.delete(key)
   }
 
-  /** Whether the end of a job is still to come, and is received without a further question. */
+  /** Whether a job is an own one, whose end is still to come. */
   isOpen(key: string): boolean {
-    return this.#engine.messages !== undefined && this.#open.has(key)
+    return this.#open.has(key)
+  }
+
+  /** Whether ends of own jobs are received without a further question; else all are watched. */
+  get areReported(): boolean {
+    return this.#engine.messages !== undefined
   }
 
   /** Call `on` with the end of a job that {@link isOpen}, until the returned function is called. */
@@ -67,12 +71,17 @@ export class Ends {
     }
   }
 
-  /** Call `on` when a job has ended, whoever has submitted it; with the end where its record is watched. */
+  /**
+   * Call `on` when a job has ended, whoever has submitted it; with the end where its record is watched, also
+   * when it has ended before.
+   */
   watch(key: string, on: (record?: EndedRecord) => void, goesOn: () => boolean): Promise<End> {
     const { messages } = this.#engine
     const changed = ({ bytes }: Entry): void => {
       const record = readRecord(bytes)
-      if (hasEnded(record)) on(record)
+      if (!hasEnded(record)) return
+      this.drop(key)
+      on(record)
     }
     const watch = async (): Promise<End> =>
       messages === undefined

@@ -186,6 +186,7 @@ export class Jobs<Module> {
     const [submission, isFirst] = this.#ends.begin(key)
     let isAdded = false
     let times = 0
+    const isPlain = !replace && repeat === undefined && after === undefined && client === undefined
     try {
       const job = { ...about, submission, replaces: replace, woken: undefined }
       const { bytes, reference } = this.#carried(job)
@@ -196,6 +197,10 @@ export class Jobs<Module> {
       const submit = async (): Promise<boolean> => {
         times++
         const { queue, records } = await this.#room()
+        if (isPlain && queue.addUnless !== undefined) {
+          const isNew = await queue.addUnless(recordsName(this.name), key, bytes, rank)
+          if (isNew !== undefined) return isNew
+        }
         // Its end may be reported before it is confirmed that it was added.
         await this.#ends.listen()
         if (!replace && hasEnded(readRecord((await records.get(key))?.bytes))) return false

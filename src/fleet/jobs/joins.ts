@@ -141,7 +141,7 @@ export class Joins {
       }
       const watch = (): Promise<End> =>
         engine.messages === undefined
-          ? records.watch(looked, { key: other, over: changed })
+          ? records.watch(looked, { from: 'now', key: other, over: changed })
           : engine.messages.listen(endSubject(zone, other), changed)
       const end = await certainly(watch)
       waiting.leave = changed

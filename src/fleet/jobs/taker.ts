@@ -139,9 +139,10 @@ export class JobTaker {
   }
 
   async #take(): Promise<void> {
-    const { queue, leaseMs } = this.#host
+    const { queue, leaseMs, zone } = this.#host
+    const values = recordsName(zone)
     const lent = (lease: Lease): void => void this.#lent(lease)
-    this.#endTaking = await queue.take(lent, { leasesMax: this.#jobsMax, leaseMs })
+    this.#endTaking = await queue.take(lent, { leasesMax: this.#jobsMax, leaseMs, values })
     if (this.#isClosing) this.#leaveQueue()
   }
 

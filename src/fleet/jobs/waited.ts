@@ -69,14 +69,15 @@ export class Waited {
     const { key, clock, ends } = this.#job
     const look = (): void => this.#look()
     const ended = (record?: EndedRecord): void => (record === undefined ? look() : this.#arrived(record))
-    if (ends.isOpen(key)) {
+    if (ends.areReported && ends.isOpen(key)) {
       this.#endPolling = clock.after(POLL_MS, look)
       return ends.wait(key, this.#arrived)
     }
     const listening = ends.watch(key, ended, this.#goesOn)
-    const finding = this.#find()
+    // Of an own job it is known.
+    const finding = ends.isOpen(key) ? Promise.resolve(true) : this.#find()
     // From then on no end is missed.
-    listening.then(() => this.#look(finding)).catch(this.#fail)
+    listening.then(() => this.#listens(finding)).catch(this.#fail)
     // Also of one that begins later: a server that is away is not waited for.
     return () =>
       void listening.then(
@@ -91,6 +92,12 @@ export class Waited {
     return finding
   }
 
+  /** Where the record is watched, that of a job that waits comes by itself. */
+  async #listens(finding: Promise<boolean>): Promise<void> {
+    if (this.#job.ends.areReported || !(await finding)) this.#look(finding)
+    else this.#lookLater()
+  }
+
   #look(finding?: Promise<boolean>): void {
     if (this.#isOver) return
     this.#endPolling()
@@ -100,6 +107,10 @@ export class Waited {
   async #read(finding: Promise<boolean>): Promise<void> {
     const record = await this.#job.read(this.#goesOn, finding)
     if (record !== undefined) return this.#arrived(record)
+    this.#lookLater()
+  }
+
+  #lookLater(): void {
     this.#endPolling()
     if (!this.#isOver) this.#endPolling = this.#job.clock.after(POLL_MS, () => this.#look())
   }

@@ -119,7 +119,7 @@ export class FarLock {
     const { messages } = this.#engine
     if (messages !== undefined) return messages.listen(freeSubject(this.name), on)
     const changed = ({ bytes }: Entry): void => void (bytes === undefined && on())
-    return (await this.#locks()).watch(changed, { key: this.name })
+    return (await this.#locks()).watch(changed, { from: 'now', key: this.name })
   }
 
   async #try(goesOn: () => boolean): Promise<Held | undefined> {

@@ -210,7 +210,7 @@ export class MemoryEngine implements Engine, Messages {
           this.#broker.network.carry(this.#client, () => void (isOver || this.#isClosed || on(entry)))
         }
         return this.#confirmed(`watching ${name}`, () => {
-          const watched = values.watch(received, key === undefined ? from : 'now')
+          const watched = values.watch(received, from)
           const end = this.#kept(() => {
             watched()
             if (!isOver && !this.#isGone) over?.(closedError())

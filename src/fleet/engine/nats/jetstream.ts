@@ -315,12 +315,12 @@ function keyValueOf(
       return streamInfo.state.last_seq
     },
     async watch(on, { from, key, over = () => {} } = {}) {
-      const isNow = from === 'now' || key !== undefined
+      const isNow = from === 'now'
       const { values: count, streamInfo } = await confirmed(`watching ${name}`, values.status())
       const only = key === undefined ? {} : { key: token(key) }
       const watched = values.watch(isNow ? { include: updates, ...only } : {})
       const changes = await confirmed(`watching ${name}`, watched).catch(ifDenied)
-      if (changes !== undefined) return consumed(changes, on, count > 0 && !isNow, over)
+      if (changes !== undefined) return consumed(changes, on, count > 0 && !isNow && key === undefined, over)
       const prefix = valueSubject(name, '')
       const read = ({ subject, bytes, isMark, sequence }: Stored): void => {
         on({

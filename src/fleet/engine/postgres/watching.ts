@@ -63,9 +63,8 @@ export class Watching {
   async watch(store: string, on: (entry: Entry) => void, options: Options = {}): Promise<End> {
     const { from, key, over = () => {} } = options
     const watch: Watch = { id: ++this.#count, store, key, on, over, after: 0, isOver: false }
-    const last = await this.last(store)
-    if (from === 'now' || key !== undefined) watch.after = last
-    else await this.#begin(watch, last)
+    if (from === 'now') watch.after = await this.last(store)
+    else if (key === undefined) await this.#begin(watch, await this.last(store))
     if (this.#isClosed) throw closedError()
     if (this.#watches.size === 0) this.#lookedMs = this.#clock.nowMs()
     this.#watches.set(watch.id, watch)

@@ -176,7 +176,7 @@ if (runsHere(import.meta.url)) {
         world.nowMs += world.random() * 300
         const group = waiting.slice(0, 1 + world.random() * 4)
         const added = producer.run(
-          ...group.map((id): ['add', ...Requests['add']] => ['add', 'q', id, bytes(id), 1, undefined]),
+          ...group.map((id): ['add', ...Requests['add']] => ['add', 'q', id, bytes(id), 1]),
         )
         // What is not confirmed is added again; false means that it is there, or was done already.
         for (const [index, reply] of (added ?? []).entries())
@@ -195,7 +195,10 @@ if (runsHere(import.meta.url)) {
             else if (choice < 0.4) taker.run(['extend', seq, attempt, LEASE_MS])
             else {
               done.add(id)
-              taker.run(['done', seq, attempt])
+              const item = [seq, attempt] as const
+              taker.run(
+                world.happens(0.5) ? ['put', 'v', id, bytes(id), undefined, 0, item] : ['done', ...item],
+              )
             }
           }
         }

@@ -192,8 +192,12 @@ export class Keeper {
         return tables.get(request[2], request[3])
       case 'getObject':
         return tables.getObject(request[2], request[3], request[4])
-      case 'put':
-        return tables.put(request[2], request[3], request[4], request[5], request[6])
+      case 'put': {
+        const [id, , store, key, bytes, revision, ttlMs, item] = request
+        const written = tables.put(store, key, bytes, revision, ttlMs)
+        if (item !== undefined) this.#lentChanges([id, 'done', ...item], begun)
+        return written
+      }
       case 'pageValues':
         return tables.pageValues(request[2], request[3])
       case 'last':
@@ -218,7 +222,7 @@ export class Keeper {
       const lent = this.#lent.get(seq)
       if (lent?.attempt !== attempt) return
       if (name === 'extend' && isOurs) lent.untilMs = untilMs
-      else this.#lent.delete(seq)
+      else this.#mayLend = this.#lent.delete(seq)
       if (name !== 'done' && untilMs > 0) this.#dueMs = Math.min(this.#dueMs, untilMs)
     })
   }
@@ -243,7 +247,7 @@ export class Keeper {
     else {
       const [, , id, store, isNow, key] = request
       const after = this.#tables.lastRevision()
-      if (!isNow) for (const entry of this.#tables.allOf(store)) entries.push([id, entry])
+      if (!isNow) for (const entry of this.#tables.allOf(store, key)) entries.push([id, entry])
       begun.push(() => {
         if (this.#watchers.size === 0) {
           this.#reported = after
@@ -347,7 +351,7 @@ export class Keeper {
     for (let turn = 0, left = free; left.length > 0; turn++) {
       left = left.filter(([taker, room]) => {
         const untilMs = nowMs + taker.leaseMs
-        const item = turn < room ? this.#tables.lend(taker.queue, untilMs) : undefined
+        const item = turn < room ? this.#tables.lend(taker.queue, untilMs, taker.values) : undefined
         if (item !== undefined) lent.push([taker, item, untilMs])
         return item !== undefined
       })

@@ -28,7 +28,7 @@ import {
   type TakeOptions,
   type Waiting,
 } from '../engine.ts'
-import type { Name, Outcome, Request, Requests } from './requests.ts'
+import type { Item, Name, Outcome, Request, Requests } from './requests.ts'
 import type { BoundPaging, Lent, Refusal } from './tables.ts'
 import type { FromThread, ToThread } from './thread.ts'
 
@@ -61,6 +61,11 @@ const errorOf = ({ code, facts }: Refusal): FleetError => new FleetError(code, f
 
 /** So many requests of a turn are sent before its end, when the thread would wait for them. */
 const EARLY = 16
+
+/** Whose item is still to be removed. */
+interface OwnLease extends Lease {
+  item: Item | undefined
+}
 
 /** Who waits for a reply. */
 interface Asked {
@@ -179,7 +184,9 @@ class SqliteEngine implements Engine {
   async queue(name: string): Promise<Queue> {
     await this.#ask('openQueue', name)
     return {
-      add: (id, bytes, rank, instead) => this.#ask('add', name, id, own(bytes), rank, instead?.addedMs),
+      add: (id, bytes, rank, instead) =>
+        this.#ask('add', name, id, own(bytes), rank, { insteadMs: instead?.addedMs }),
+      addUnless: (store, id, bytes, rank) => this.#ask('add', name, id, own(bytes), rank, { unless: store }),
       find: (id) => this.#ask<Waiting | undefined>('find', name, id),
       page: (paging, isLent = false) => this.#ask('pageItems', name, bound(paging), isLent),
       remove: (id) => this.#ask('remove', name, id),
@@ -199,23 +206,30 @@ class SqliteEngine implements Engine {
     return end
   }
 
-  #lease({ seq, attempt, ...item }: Lent, leaseMs: number): Lease {
-    return {
-      ...item,
+  #lease(lent: Lent, leaseMs: number): Lease {
+    const { seq, attempt, ...rest } = lent
+    const lease: OwnLease = {
+      ...rest,
       attempt,
-      ageMs: () => Math.max(0, Date.now() - item.addedMs),
+      item: [seq, attempt],
+      ageMs: () => Math.max(0, Date.now() - rest.addedMs),
       extend: () => void this.#send('extend', seq, attempt, leaseMs),
-      done: () => this.#ask('done', seq, attempt),
+      done: () => (lease.item === undefined ? Promise.resolve() : this.#ask('done', seq, attempt)),
       again: (delayMs) => void this.#send('again', seq, attempt, delayMs),
     }
+    return lease
   }
 
   async keyValue(name: string, { ttlMs: storeMs }: { readonly ttlMs: number }): Promise<KeyValue> {
     await this.#ask('openStore', name, storeMs)
     return {
       get: (key) => this.#ask<Entry | undefined>('get', name, key),
-      put: (key, bytes, { revision, ttlMs = storeMs } = {}) =>
-        this.#ask('put', name, key, own(bytes), revision, ttlMs),
+      put: async (key, bytes, { revision, ttlMs = storeMs, done } = {}) => {
+        const lease = done as OwnLease | undefined
+        const written = await this.#ask<number>('put', name, key, own(bytes), revision, ttlMs, lease?.item)
+        if (lease !== undefined) lease.item = undefined
+        return written
+      },
       delete: async (key, revision) => void (await this.#ask('put', name, key, undefined, revision, 0)),
       page: (paging) => this.#ask('pageValues', name, bound(paging)),
       last: () => this.#ask('last', name),
@@ -225,8 +239,7 @@ class SqliteEngine implements Engine {
         const end = (): void => {
           if (this.#watches.delete(watch)) this.#send('endWatch', watch)
         }
-        const isNow = from === 'now' || key !== undefined
-        await this.#begun(this.#ask('watch', watch, name, isNow, key), end)
+        await this.#begun(this.#ask('watch', watch, name, from === 'now', key), end)
         return end
       },
     }

@@ -25,6 +25,13 @@ export interface Lent extends Waiting {
   readonly seq: number
   readonly id: string
   readonly attempt: number
+  readonly value: Entry | null | undefined
+}
+
+/** When the item was added that one replaces, or the store that may have no value of its id. */
+export interface Adding {
+  readonly insteadMs?: number | undefined
+  readonly unless?: string | undefined
 }
 
 /** Which part, and after how many bytes it ends. */
@@ -91,8 +98,15 @@ export class Tables {
     this.#run('INSERT OR IGNORE INTO corespun_queues VALUES (?)', name)
   }
 
-  /** @param insteadMs When the item was added that it replaces. */
-  add(queue: string, id: string, bytes: Uint8Array, rank: Rank, insteadMs?: number): boolean {
+  /** `undefined`: there is a value of that id. */
+  add(
+    queue: string,
+    id: string,
+    bytes: Uint8Array,
+    rank: Rank,
+    { insteadMs, unless }: Adding = {},
+  ): boolean | undefined {
+    if (unless !== undefined && this.get(unless, id) !== undefined) return undefined
     if (insteadMs !== undefined) {
       if (this.find(queue, id)?.addedMs !== insteadMs) return false
       this.remove(queue, id)
@@ -142,8 +156,8 @@ export class Tables {
     return this.#run(changed, Math.ceil(untilMs), seq, attempt) === 1
   }
 
-  /** The item of a queue that is next. */
-  lend(queue: string, untilMs: number): Lent | undefined {
+  /** The item of a queue that is next. @param values The store that has its value. */
+  lend(queue: string, untilMs: number, values?: string): Lent | undefined {
     const first = 'SELECT seq FROM corespun_items WHERE queue = ? AND until_ms = 0 ORDER BY rank, seq LIMIT 1'
     const row = this.#get(
       `UPDATE corespun_items SET attempts = attempts + 1, until_ms = ? WHERE seq = (${first}) ` +
@@ -158,7 +172,8 @@ export class Tables {
       attempts: number
       bytes: Uint8Array
     }
-    return { seq, id, bytes, attempt: attempts, addedMs: addedMsOf(row) }
+    const value = values === undefined ? undefined : (this.get(values, id) ?? null)
+    return { seq, id, bytes, attempt: attempts, addedMs: addedMsOf(row), value }
   }
 
   hasReady(queue: string): boolean {
@@ -301,7 +316,9 @@ export class Tables {
     return Number(this.#get(count, this.#nowMs(), store)?.['count'] ?? 0)
   }
 
-  allOf(store: string): Entry[] {
+  /** @param key Of this one alone. */
+  allOf(store: string, key?: string): Entry[] {
+    if (key !== undefined) return [this.get(store, key)].filter((entry) => entry !== undefined)
     const all = `SELECT key, bytes, revision FROM corespun_values WHERE store = ? AND ${LIVE}`
     return this.#sql(`${all} ORDER BY revision`).all(store, this.#nowMs()) as unknown as Entry[]
   }
