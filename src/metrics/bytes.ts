@@ -14,6 +14,10 @@ export class Bytes {
   #buffer: Buffer
   /** Not encoded yet. */
   #text = ''
+  /** What is not copied yet, of another document. */
+  #of: Bytes | undefined
+  #from = 0
+  #to = 0
 
   /** @param bytes How many there will be, about. */
   constructor(bytes: number) {
@@ -22,41 +26,51 @@ export class Bytes {
 
   /** Begins anew, in the same memory. */
   clear(): void {
-    this.#at = 0
+    this.#at = this.#from = this.#to = 0
     this.#text = ''
   }
 
   /** Where the next byte goes. */
   get at(): number {
     if (this.#text !== '') this.#encode()
-    return this.#at
+    return this.#at + this.#to - this.#from
   }
 
   text(text: string): void {
+    if (this.#from !== this.#to) this.#copy()
     this.#text += text
     if (this.#text.length > TEXT_MAX) this.#encode()
   }
 
   ascii(bytes: Uint8Array): void {
-    const { at } = this
+    this.#complete()
     this.#room(bytes.length)
-    this.#buffer.set(bytes, at)
+    this.#buffer.set(bytes, this.#at)
     this.#at += bytes.length
   }
 
-  /** Writes the bytes between two positions once more, or those of another document. */
-  again(from: number, to: number, of: Bytes = this): void {
-    const { at } = this
-    this.#room(to - from)
-    of.#buffer.copy(this.#buffer, at, from, to)
-    this.#at += to - from
+  /** Writes the bytes between two positions once more. */
+  again(from: number, to: number): void {
+    this.#complete()
+    this.#put(this, from, to)
+  }
+
+  /** Writes those of another document; what follows each other there is copied together. */
+  copy(of: Bytes, from: number, to: number): void {
+    if (this.#text !== '') this.#encode()
+    if (this.#of !== of || this.#to !== from) {
+      this.#copy()
+      this.#of = of
+      this.#from = from
+    }
+    this.#to = to
   }
 
   number(value: number): void {
     if (!(value >= 0 && value < LARGEST && Number.isInteger(value))) return this.text(`${value}`)
-    let { at } = this
+    this.#complete()
     this.#room(DIGITS_MAX)
-    at += 1
+    let at = this.#at + 1
     for (let left = value; left >= 10; left = Math.trunc(left / 10)) at += 1
     this.#at = at
     let left = value
@@ -70,8 +84,26 @@ export class Bytes {
 
   /** All of it, in the memory of this object. */
   whole(): Buffer<ArrayBuffer> {
-    const { at } = this
-    return this.#buffer.subarray(0, at) as Buffer<ArrayBuffer>
+    this.#complete()
+    return this.#buffer.subarray(0, this.#at) as Buffer<ArrayBuffer>
+  }
+
+  #complete(): void {
+    if (this.#text !== '') this.#encode()
+    if (this.#from !== this.#to) this.#copy()
+  }
+
+  #copy(): void {
+    const [from, to] = [this.#from, this.#to]
+    this.#from = this.#to = 0
+    if (this.#of !== undefined) this.#put(this.#of, from, to)
+    this.#of = undefined
+  }
+
+  #put(of: Bytes, from: number, to: number): void {
+    this.#room(to - from)
+    of.#buffer.copy(this.#buffer, this.#at, from, to)
+    this.#at += to - from
   }
 
   #encode(): void {

@@ -19,7 +19,7 @@ export interface Point {
   /** In the order of the instrument's attributes; absent ones are ''. */
   readonly values: readonly (string | number)[]
   /** The value; of a histogram the sum, and the count of each bucket. */
-  readonly cells: Float64Array
+  readonly cells: number[]
   /** Of buckets of a histogram; `undefined` where none has one. */
   exemplars: (Exemplar | undefined)[] | undefined
 }
@@ -53,7 +53,7 @@ class Collected {
    * Adds cells that are the caller's: they become the point's.
    * @param key That of the values, where the caller has it from the last time.
    */
-  add(instrument: number, values: Point['values'], cells: Float64Array, key = keyOf(values)): void {
+  add(instrument: number, values: Point['values'], cells: number[], key = keyOf(values)): void {
     const points = this.#points[instrument]
     const point = points.get(key)
     if (point === undefined) points.set(key, { key, values, cells, exemplars: undefined })
@@ -63,7 +63,7 @@ class Collected {
   }
 
   put(key: InstrumentKey, value: number, ...values: Point['values']): void {
-    this.add(numberOf(key), values, cellOf(value))
+    this.add(numberOf(key), values, [value])
   }
 
   addExemplars(instrument: number, values: Point['values'], words: Int32Array): void {
@@ -96,10 +96,10 @@ function keyOf(values: Point['values']): string {
   return values[0] === '' && values.every((value) => value === '') ? '' : values.join('\0')
 }
 
-/** As `Float64Array.of`, which takes several times as long. */
-function cellOf(value: number): Float64Array {
-  const cells = new Float64Array(1)
-  cells[0] = value
+/** A copy of some numbers, as an array: making a typed one takes several times as long. */
+function cellsAt(numbers: Float64Array, at: number, count: number): number[] {
+  const cells: number[] = []
+  for (let index = at; index < at + count; index++) cells.push(numbers[index])
   return cells
 }
 
@@ -154,9 +154,12 @@ export function collect(queues: readonly JobQueue[] = []): Family[] {
 export function counted(): Collected {
   look()
   const collected = new Collected()
-  for (const { instrument, values, cells, exemplars } of readSheets())
-    if (exemplars === undefined) collected.add(instrument, values, cells.slice())
+  for (const reading of readSheets()) {
+    const { instrument, values, cells, exemplars } = reading
+    if (exemplars === undefined)
+      collected.add(instrument, values, cellsAt(cells, 0, cells.length), (reading.key ??= keyOf(values)))
     else collected.addExemplars(instrument, values, exemplars)
+  }
   return collected
 }
 
@@ -204,7 +207,7 @@ function zones(collected: Collected): void {
       const number = functions[at]
       let own = known.get(number)
       if (own === undefined) known.set(number, (own = new FunctionLabels(zone, number)))
-      own.collect(collected, functions.subarray(at, at + FUNCTION_NUMBERS))
+      own.collect(collected, functions, at + 1)
     }
   }
   labels = found
@@ -214,6 +217,7 @@ function zones(collected: Collected): void {
 class FunctionLabels {
   readonly #own: Labelled
   readonly #outcomes: readonly Labelled[]
+  readonly #sums = TASK_TIMES.map(() => new Sum())
 
   constructor(zone: string, number: number) {
     const name = nameOf(number)
@@ -221,22 +225,34 @@ class FunctionLabels {
     this.#outcomes = OUTCOMES.map((outcome) => labelled([zone, name, outcome]))
   }
 
-  /** @param numbers Those of the core, which this changes. */
-  collect(collected: Collected, numbers: Float64Array): void {
-    for (let index = 0; index < OUTCOMES.length; index++) {
-      const { values, key } = this.#outcomes[index]
-      collected.add(TASKS, values, cellOf(numbers[1 + index]), key)
-    }
+  /** @param from Where the function's numbers begin, among those of the core. */
+  collect(collected: Collected, numbers: Float64Array, from: number): void {
+    let at = from
+    for (const { values, key } of this.#outcomes) collected.add(TASKS, values, [numbers[at++]], key)
     const { values, key } = this.#own
-    let at = 1 + OUTCOMES.length
-    collected.add(RUNNING, values, cellOf(numbers[at++]), key)
-    collected.add(TASK_CPU, values, cellOf(numbers[at++] / 1e9), key)
-    for (const instrument of TASK_TIMES) {
-      const cells = numbers.subarray(at, at + 1 + BUCKETS)
-      cells[0] /= 1e9
+    collected.add(RUNNING, values, [numbers[at++]], key)
+    collected.add(TASK_CPU, values, [numbers[at++] / 1e9], key)
+    for (const [index, instrument] of TASK_TIMES.entries()) {
+      const cells = cellsAt(numbers, at, 1 + BUCKETS)
+      cells[0] = this.#sums[index].at(cells[0] / 1e9, sumOf(cells))
       collected.add(instrument, values, cells, key)
       at += 1 + BUCKETS
     }
+  }
+}
+
+/**
+ * The core measures its clock again and again, so a sum of times moves by some billionths either way. Here it
+ * stays as long as its count does, and does not go down: Prometheus would take that for a restart.
+ */
+class Sum {
+  #count = 0
+  #sum = 0
+
+  at(sum: number, count: number): number {
+    if (count !== this.#count) this.#sum = count > this.#count ? Math.max(sum, this.#sum) : sum
+    this.#count = count
+    return this.#sum
   }
 }
 

@@ -14,13 +14,13 @@ import { type Series, type Sheet, died } from './sheet.ts'
 const SEND_MS = 1000
 
 /** A series as it is sent: the number of its instrument, its attributes, and what they are now. */
-type Sent = readonly [instrument: number, values: readonly (string | number)[], cells: Float64Array]
+type Sent = readonly [instrument: number, values: readonly (string | number)[], cells: readonly number[]]
 
 /** What a child has sent last. */
 interface Received {
   readonly instrument: number
   readonly values: readonly (string | number)[]
-  readonly cells: Float64Array
+  readonly cells: readonly number[]
 }
 
 /** Exchange figures with the processes of this thread's zones, and with the parent of this process. */

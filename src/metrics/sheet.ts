@@ -50,7 +50,7 @@ export class Series {
   }
 
   /** Adds what another process has counted since it had these counts `before`. */
-  addCells(cells: Float64Array, before: Float64Array | undefined): void {
+  addCells(cells: readonly number[], before: readonly number[] | undefined): void {
     for (let index = 0; index < cells.length; index++)
       this.#cells[this.#at + index] += cells[index] - (before?.[index] ?? 0)
   }
@@ -72,6 +72,8 @@ export interface Reading {
   /** Those of a counter, gauge or histogram, or `exemplars`. */
   readonly cells: Float64Array
   readonly exemplars: Int32Array | undefined
+  /** That of its values, once somebody has made it. */
+  key: string | undefined
 }
 
 /** Of requests that have died with their thread: the last one of their attributes. */
@@ -107,10 +109,16 @@ class Memory {
     const instrument = number & (EXEMPLARS - 1)
     if (number === instrument) {
       const cells = this.cells.subarray(cell, cell + cellsOf(LISTED[instrument]))
-      return { instrument, values, cells, exemplars: undefined }
+      return { instrument, values, cells, exemplars: undefined, key: undefined }
     }
     const end = cell + exemplarCells(LISTED[instrument].bounds.length + 1)
-    return { instrument, values, cells: NO_CELLS, exemplars: this.cellWords.subarray(cell * 2, end * 2) }
+    return {
+      instrument,
+      values,
+      cells: NO_CELLS,
+      exemplars: this.cellWords.subarray(cell * 2, end * 2),
+      key: undefined,
+    }
   }
 }
 
@@ -240,9 +248,18 @@ export function* readSheets(): Generator<Reading> {
     for (const reading of readings) if (thread !== 0 || !isOfThread(LISTED[reading.instrument])) yield reading
     if (thread !== 0) continue
     for (const { values, count } of died(readings))
-      yield { instrument: numberOf('requests'), values, cells: Float64Array.of(count), exemplars: undefined }
+      yield {
+        instrument: numberOf('requests'),
+        values,
+        cells: Float64Array.of(count),
+        exemplars: undefined,
+        key: undefined,
+      }
   }
 }
+
+/** A series, wherever it was read. */
+type Counted = Pick<Reading, 'instrument' | 'values'> & { readonly cells: ArrayLike<number> }
 
 /** Requests that have begun and not ended, in the order of their attributes. */
 export interface Unended {
@@ -251,7 +268,7 @@ export interface Unended {
 }
 
 /** By method and route. Where attributes did not fit, all of them together. */
-export function unended(readings: Iterable<Pick<Reading, 'instrument' | 'values' | 'cells'>>): Unended[] {
+export function unended(readings: Iterable<Counted>): Unended[] {
   const counts = new Map<string, { values: readonly (string | number)[]; count: number }>()
   let isFull = false
   const add = ([...values]: readonly (string | number)[], count: number): void => {
@@ -272,14 +289,14 @@ export function unended(readings: Iterable<Pick<Reading, 'instrument' | 'values'
 }
 
 /** The count of a histogram. */
-export function sumOf(cells: Float64Array): number {
+export function sumOf(cells: ArrayLike<number>): number {
   let sum = 0
   for (let index = 1; index < cells.length; index++) sum += cells[index]
   return sum
 }
 
 /** What has died with the thread of a sheet, by the attributes of requests. */
-export function died(readings: Iterable<Pick<Reading, 'instrument' | 'values' | 'cells'>>): Unended[] {
+export function died(readings: Iterable<Counted>): Unended[] {
   const left = unended(readings).filter(({ count }) => count > 0)
   return left.map(({ values: [method = '', route = ''], count }) => ({
     values: [method, route, '', DIED],

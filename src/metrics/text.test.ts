@@ -13,7 +13,7 @@ const HISTOGRAM = LISTED[numberOf('gcSeconds')]
 const GAUGE = LISTED[numberOf('fibers')]
 
 function point(values: Point['values'], ...cells: number[]): Point {
-  return { key: values.join('\0'), values, cells: Float64Array.from(cells), exemplars: undefined }
+  return { key: values.join('\0'), values, cells: cells, exemplars: undefined }
 }
 
 /** A histogram with this sum, and these counts of its first buckets. */

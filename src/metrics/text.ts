@@ -19,7 +19,16 @@ const BYTES = 16 * 1024
 interface Written {
   readonly pairs: string
   /** `undefined`: they show more than the figures. */
-  cells: Float64Array | undefined
+  cells: readonly number[] | undefined
+  from: number
+  to: number
+  document: number
+}
+
+/** The first lines of an instrument in the last document that had it, and its series by key. */
+interface WrittenFamily {
+  readonly lines: FamilyLines
+  readonly series: Map<string, Written>
   from: number
   to: number
   document: number
@@ -34,7 +43,7 @@ class Documents {
   #last = new Bytes(BYTES)
   #next = new Bytes(BYTES)
   #document = 0
-  readonly #written = new Map<Instrument, Map<string, Written>>()
+  readonly #written = new Map<Instrument, WrittenFamily>()
 
   constructor(isOpen: boolean) {
     this.#isOpen = isOpen
@@ -45,8 +54,14 @@ class Documents {
     out.clear()
     this.#document++
     for (const { instrument, points } of families) {
-      const before = this.#written.get(instrument)
-      if (points.length > 0) this.#written.set(instrument, this.#writeFamily(instrument, points, before))
+      if (points.length === 0) continue
+      let family = this.#written.get(instrument)
+      if (family === undefined) {
+        const lines = linesOf(instrument, this.#isOpen)
+        family = { lines, series: new Map(), from: 0, to: 0, document: -1 }
+        this.#written.set(instrument, family)
+      }
+      this.#writeFamily(family, points)
     }
     if (this.#isOpen) out.text('# EOF\n')
     this.#next = this.#last
@@ -54,36 +69,37 @@ class Documents {
     return out.whole()
   }
 
-  #writeFamily(
-    instrument: Instrument,
-    points: readonly Point[],
-    written = new Map<string, Written>(),
-  ): Map<string, Written> {
-    const [out, document, isOpen] = [this.#next, this.#document, this.#isOpen]
-    const { write, labels } = writerOf(out, instrument, isOpen)
+  #writeFamily(family: WrittenFamily, points: readonly Point[]): void {
+    const [out, last, document, isOpen] = [this.#next, this.#last, this.#document, this.#isOpen]
+    const { lines, series } = family
+    const before = document - 1
+    let from = out.at
+    if (family.document === before) out.copy(last, family.from, family.to)
+    else out.text(lines.head)
+    family.from = from
+    from = family.to = out.at
+    family.document = document
     for (const { key, values, cells, exemplars } of points) {
       const shown = isOpen ? exemplars : undefined
-      const from = out.at
-      let one = written.get(key)
+      let one = series.get(key)
       if (one === undefined) {
-        one = { pairs: pairsOf(labels, values), cells: undefined, from, to: from, document }
-        written.set(key, one)
+        one = { pairs: pairsOf(lines.labels, values), cells: undefined, from, to: from, document }
+        series.set(key, one)
       }
-      const isCopied = shown === undefined && one.document === document - 1 && isSame(one.cells, cells)
-      if (isCopied) out.again(one.from, one.to, this.#last)
-      else write(one.pairs, cells, shown)
+      if (shown === undefined && one.document === before && isSame(one.cells, cells))
+        out.copy(last, one.from, one.to)
+      else lines.write(out, one.pairs, cells, shown)
       one.cells = shown === undefined ? cells : undefined
       one.from = from
-      one.to = out.at
+      from = one.to = out.at
       one.document = document
     }
-    if (written.size > points.length)
-      for (const [key, one] of written) if (one.document !== document) written.delete(key)
-    return written
+    if (series.size > points.length)
+      for (const [key, one] of series) if (one.document !== document) series.delete(key)
   }
 }
 
-function isSame(before: Float64Array | undefined, now: Float64Array): boolean {
+function isSame(before: readonly number[] | undefined, now: readonly number[]): boolean {
   if (before === undefined) return false
   for (let index = 0; index < now.length; index++) if (before[index] !== now[index]) return false
   return true
@@ -107,27 +123,30 @@ export function nameOf({ name, unit }: Pick<Instrument, 'name' | 'unit'>): strin
   return suffix === undefined || plain.endsWith(`_${suffix}`) ? plain : `${plain}_${suffix}`
 }
 
-/** Writes the lines about an instrument. Returns what writes those of a series. */
-function writerOf(
-  out: Bytes,
+/** What writes the lines of an instrument. */
+interface FamilyLines {
+  readonly head: string
+  readonly labels: readonly string[]
+  write(out: Bytes, pairs: string, cells: readonly number[], exemplars: Point['exemplars']): void
+}
+
+function linesOf(
   { kind, unit, description, attributes, bounds, ...instrument }: Instrument,
   isOpen: boolean,
-): {
-  readonly labels: readonly string[]
-  readonly write: (pairs: string, cells: Float64Array, exemplars: Point['exemplars']) => void
-} {
+): FamilyLines {
   const name = nameOf({ ...instrument, unit })
   const total = kind === 'counter' ? `${name}_total` : name
   const declared = isOpen ? name : total
-  out.text(`# HELP ${declared} ${description}\n# TYPE ${declared} ${kind}\n`)
-  if (isOpen && UNITS[unit] !== undefined) out.text(`# UNIT ${declared} ${UNITS[unit]}\n`)
+  const ofUnit = isOpen && UNITS[unit] !== undefined ? `# UNIT ${declared} ${UNITS[unit]}\n` : ''
+  const head = `# HELP ${declared} ${description}\n# TYPE ${declared} ${kind}\n${ofUnit}`
   const labels = attributes.map((attribute) => attribute.replaceAll(/\W/g, '_'))
   if (kind !== 'histogram')
-    return { labels, write: (pairs, [value]) => out.text(`${total}${braced(pairs)} ${value}\n`) }
+    return { head, labels, write: (out, pairs, [value]) => out.text(`${total}${braced(pairs)} ${value}\n`) }
   const ends = [...bounds, Infinity].map((bound) => Buffer.from(`le="${decimal(bound)}"} `))
   return {
+    head,
     labels,
-    write: (pairs, cells, exemplars) => writeBuckets(out, { name, pairs, ends }, cells, exemplars),
+    write: (out, pairs, cells, exemplars) => writeBuckets(out, { name, pairs, ends }, cells, exemplars),
   }
 }
 
@@ -141,7 +160,7 @@ interface Lines {
 function writeBuckets(
   out: Bytes,
   { name, pairs, ends }: Lines,
-  cells: Float64Array,
+  cells: readonly number[],
   exemplars: Point['exemplars'],
 ): void {
   const start = out.at

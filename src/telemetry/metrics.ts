@@ -99,7 +99,7 @@ function metricOf(
     descriptor: { name, description, unit, valueType: 1 },
     aggregationTemporality: 1,
   }
-  const pointsOf = <Value>(valueOf: (cells: Float64Array) => Value): ProducedPoint<Value>[] =>
+  const pointsOf = <Value>(valueOf: (cells: readonly number[]) => Value): ProducedPoint<Value>[] =>
     points.map(({ values, cells }) => {
       const pairs = attributes.map((attribute, index) => [attribute, values[index] ?? ''] as const)
       return {
@@ -111,7 +111,7 @@ function metricOf(
   if (kind === 'counter')
     return { ...described, dataPointType: 3, isMonotonic: true, dataPoints: pointsOf(([value]) => value) }
   if (kind === 'gauge') return { ...described, dataPointType: 2, dataPoints: pointsOf(([value]) => value) }
-  const histogram = ([total, ...counts]: Float64Array): ProducedHistogram => ({
+  const histogram = ([total, ...counts]: readonly number[]): ProducedHistogram => ({
     buckets: { boundaries: [...bounds], counts },
     sum: total,
     count: counts.reduce((all, count) => all + count, 0),
