@@ -165,6 +165,22 @@ test('definitions of one name are one component if they are equal', () => {
   })
 })
 
+test('a named schema is one component, and two where what is accepted differs', () => {
+  const of = (schema: z.ZodType): Document =>
+    documentOf({ '/': { PUT: route({ body: schema, responses: { 200: schema } }, () => null) } })
+  const same = of(z.object({ items: z.array(Item) }).meta({ id: 'Order' }))
+  assert.deepEqual(Object.keys(same.components.schemas).sort(), ['Item', 'Order', 'Problem'])
+  // `Box` has one text for both, and differs by what it refers to.
+  const Lid = z.looseObject({ name: z.string().default('lid') }).meta({ id: 'Lid' })
+  const { components, paths } = of(z.looseObject({ lid: Lid }).meta({ id: 'Box' }))
+  const schemas = ['Box', 'BoxInput', 'Lid', 'LidInput', 'Problem']
+  assert.deepEqual(Object.keys(components.schemas).sort(), schemas)
+  assert.deepEqual(components.schemas['Lid']['required'], ['name'])
+  assert.equal(components.schemas['LidInput']['required'], undefined)
+  assert.match(JSON.stringify(components.schemas['BoxInput']), /LidInput/)
+  assert.match(JSON.stringify(paths['/']['put'].requestBody), /BoxInput/)
+})
+
 test('names of operations are unique', () => {
   const get = (): object => ({ GET: route({}, () => 'ok') })
   const { paths } = documentOf({

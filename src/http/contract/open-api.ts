@@ -9,9 +9,9 @@ import { callback, isPlainObject, messageOf, optionsOf, type Kind } from '../../
 import { HttpError } from '../errors.ts'
 import { wrong } from '../message/limits.ts'
 import { isMethodTable, type Json } from '../app/routes.ts'
-import { Components } from './components.ts'
+import { Components, opened } from './components.ts'
 import type { RequestPart } from './faults.ts'
-import { JSON_SCHEMA, type Schema, validated } from './schema.ts'
+import { inputSchemaOf, JSON_SCHEMA, type Schema, validated } from './schema.ts'
 import type { Contract } from './types.ts'
 
 /** Options of {@link openApi}. */
@@ -111,9 +111,13 @@ export function openApi(routes: object, options: OpenApiOptions): { readonly [fi
   if (!isPlainObject(routes)) throw wrong('openApi(): routes', 'an object of patterns', routes)
   const components = new Components()
   const paths: Record<string, Record<string, unknown>> = {}
-  for (const [declared, name] of named(declaredIn(routes))) {
+  // Responses first: where one name has two definitions, that of what is accepted has another name.
+  const all = named(declaredIn(routes)).map(
+    ([declared, name]) => [declared, name, responsesOf(declared, components)] as const,
+  )
+  for (const [declared, name, responses] of all) {
     const path = (paths[pathOf(declared.pattern)] ??= {})
-    path[declared.method.toLowerCase()] = operationOf(declared, components, name)
+    path[declared.method.toLowerCase()] = operationOf(declared, components, name, responses)
   }
   components.schemas['Problem'] ??= PROBLEM
   const document = {
@@ -161,7 +165,12 @@ function namesIn(pattern: string): { name: string; shown: string; isRest: boolea
   }))
 }
 
-function operationOf(declared: Declared, components: Components, operationId: string): JsonSchema {
+function operationOf(
+  declared: Declared,
+  components: Components,
+  operationId: string,
+  responses: JsonSchema,
+): JsonSchema {
   const { contract } = declared
   const { summary, description, tags, deprecated, body, openApi: more } = contract
   const parameters = PARTS.flatMap(([part, where]) => parametersOf(declared, part, where, components))
@@ -173,7 +182,7 @@ function operationOf(declared: Declared, components: Components, operationId: st
     deprecated,
     parameters: parameters.length === 0 ? undefined : parameters,
     requestBody: body === undefined ? undefined : requestBodyOf(declared, body, components),
-    responses: responsesOf(declared, components),
+    responses,
     ...more,
   }
 }
@@ -213,7 +222,9 @@ function parametersOf(
   components: Components,
 ): JsonSchema[] {
   const schema = declared.contract[part]
-  const whole = schema === undefined ? {} : schemaOf(declared, part, schema, 'input', components)
+  const shown = schema === undefined ? {} : schemaOf(declared, part, schema, 'input', components)
+  const [, name = ''] = /^#\/components\/schemas\/(.+)/.exec(String(shown['$ref'])) ?? []
+  const whole = components.schemas[name] ?? shown
   const properties = isPlainObject(whole['properties']) ? whole['properties'] : undefined
   if (where === 'path')
     return namesIn(declared.pattern).map(({ name, shown, isRest }) => ({
@@ -231,9 +242,9 @@ function parametersOf(
     .filter(([name]) => where !== 'header' || !IGNORED.has(name.toLowerCase()))
     .map(([name, value]) => {
       const isRequired = required.includes(name)
-      const { description, ...rest } = isPlainObject(value) ? value : { description: undefined }
-      const shown = isPlainObject(value) ? rest : value
-      return { name, in: where, required: isRequired, description, schema: shown }
+      if (!isPlainObject(value)) return { name, in: where, required: isRequired, schema: value }
+      const { description, ...rest } = value
+      return { name, in: where, required: isRequired, description, schema: rest }
     })
 }
 
@@ -288,7 +299,10 @@ function schemaOf(
     throw new HttpError('HTTP_ARGUMENT', { name, expected, received: `a schema of ${vendor} without it` })
   }
   try {
-    return components.embedded(jsonSchema[side]({ target: JSON_SCHEMA }), `${method} ${pattern} ${part}`)
+    const shown = jsonSchema[side]({ target: JSON_SCHEMA })
+    const title = `${method} ${pattern} ${part}`
+    if (side === 'input') return components.embedded(shown, title, 'Input')
+    return components.embedded(opened(shown, inputSchemaOf(schema)), title)
   } catch (cause) {
     const expected = 'a schema that JSON Schema can express'
     throw new HttpError('HTTP_ARGUMENT', { name, expected, received: messageOf(cause) }, { cause })

@@ -8,6 +8,7 @@ import { isPlainObject } from '../../base/index.ts'
 import type { HttpRequest } from '../app/routes.ts'
 import { queryNow } from '../fetch/request.ts'
 import { queryPairs } from '../message/target.ts'
+import { definitionOf } from './components.ts'
 import { inputSchemaOf, type Schema } from './schema.ts'
 
 /** Reads a part of a request. */
@@ -58,16 +59,28 @@ function cookieValue(text: string): string {
   }
 }
 
-/** Names whose schema is an array. */
+/** Names whose schema is an array, or null; in a union of objects, wherever the name occurs. */
 function listsOf(schema: Schema): ReadonlySet<string> {
-  const properties = inputSchemaOf(schema)?.['properties']
-  if (!isPlainObject(properties)) return new Set()
-  const isList = ([, value]: [string, unknown]): boolean => isPlainObject(value) && value['type'] === 'array'
-  return new Set(
-    Object.entries(properties)
-      .filter(isList)
-      .map(([name]) => name),
-  )
+  const whole = inputSchemaOf(schema)
+  const lists = new Map<string, boolean>()
+  for (const { properties } of alternatives(whole, whole))
+    for (const [name, value] of Object.entries((properties ?? {}) as Record<string, unknown>)) {
+      const types = alternatives(value, whole).flatMap(({ type }) => (type ?? 'any') as string | string[])
+      const isList = types.includes('array') && types.every((type) => type === 'array' || type === 'null')
+      lists.set(name, isList && lists.get(name) !== false)
+    }
+  return new Set([...lists.keys()].filter((name) => lists.get(name)))
+}
+
+/** The schemas of which one consists: references followed, each once, and combined ones taken apart. */
+function alternatives(value: unknown, whole: unknown, seen = new Set<unknown>()): Record<string, unknown>[] {
+  if (!isPlainObject(value) || seen.has(value)) return []
+  seen.add(value)
+  const { $ref, anyOf, oneOf, allOf, ...own } = value
+  const parts: unknown[] = [anyOf, oneOf, allOf].flatMap((some) => some ?? [])
+  if ($ref !== undefined) parts.push(definitionOf(String($ref), whole))
+  const nested = parts.flatMap((part) => alternatives(part, whole, seen))
+  return parts.length === 0 || 'properties' in own ? [own, ...nested] : nested
 }
 
 function record(): Record<string, string | string[]> {
