@@ -198,8 +198,8 @@ export interface Queue {
    * @throws {FleetError} `FLEET_ARGUMENT` for another `after` than a part has had.
    */
   page(paging: Paging, isLent?: boolean): Promise<Page<Found>>
-  /** Remove an item, whoever has it. */
-  remove(id: string): Promise<void>
+  /** Remove an item, whoever has it. @param item As {@link find} has returned it: another one stays. */
+  remove(id: string, item?: Waiting): Promise<void>
   take(on: (lease: Lease) => void, options: TakeOptions): Promise<End>
   /** Make what `take` needs of the server, for takers that may not. */
   prepare(leaseMs: number): Promise<void>

@@ -163,7 +163,7 @@ function orders(check: Check<Engine>): void {
     await mine.remove('a.b')
     await mine.add('a.b', bytes('first'), 2)
     assert.equal(text((await others.find('a.b'))?.bytes), 'first')
-    await others.remove('a.b')
+    await others.remove('a.b', await mine.find('a.b'))
     assert.equal(await mine.find('a.b'), undefined)
     await mine.add('a.b', bytes('second'), 1)
     const leases = new Arrivals<Lease>()
@@ -177,6 +177,7 @@ function orders(check: Check<Engine>): void {
     assert.equal((await mine.find('a.b'))?.addedMs, third.addedMs)
     // The end of one that was removed is not that of its successor.
     await second.done().catch(() => {})
+    await mine.remove('a.b', { ...third, addedMs: third.addedMs - 1 })
     assert.equal(await mine.count(), 1)
     await third.done()
     end()

@@ -142,12 +142,14 @@ export class MemoryEngine implements Engine, Messages {
   async queue(name: string): Promise<Queue> {
     const queue = this.#broker.queue(name)
     const { network } = this.#broker
+    const addedMsOf = (id: string): number | undefined => {
+      const item = queue.find(id)
+      return item && network.epochMs + item.addedMs
+    }
     return {
       add: (id, bytes, rank, instead) =>
         this.#written(`adding ${id}`, () => {
-          const before = queue.find(id)
-          const addedMs = before && network.epochMs + before.addedMs
-          return addedMs === instead?.addedMs && queue.put(id, bytes, rank)
+          return addedMsOf(id) === instead?.addedMs && queue.put(id, bytes, rank)
         }),
       find: (id) =>
         this.#confirmed(`finding ${id}`, () => {
@@ -164,7 +166,10 @@ export class MemoryEngine implements Engine, Messages {
           })
           return { items: items.map(of), next }
         }),
-      remove: (id) => this.#written(`removing ${id}`, () => queue.remove(id)),
+      remove: (id, item) =>
+        this.#written(`removing ${id}`, () => {
+          if (item === undefined || item.addedMs === addedMsOf(id)) queue.remove(id)
+        }),
       prepare: () => Promise.resolve(),
       count: () => this.#confirmed(`counting ${name}`, () => queue.size),
       take: (on, { leasesMax, leaseMs }) =>

@@ -248,8 +248,12 @@ function queueOf(
       const source = { streams, stream, subject: itemSubject(name, '*', '*') }
       return readPage(source, paging, read, until)
     },
-    async remove(id) {
-      await confirmed(`removing ${id}`, manager.streams.purge(stream, { filter: anyOf(id) }))
+    async remove(id, item) {
+      const found = item && (await confirmed(`finding ${id}`, streams.last(stream, anyOf(id))))
+      if (found?.addedMs !== item?.addedMs) return
+      // Up to it: another one that is added meanwhile comes behind.
+      const until = found && { seq: found.sequence + 1 }
+      await confirmed(`removing ${id}`, manager.streams.purge(stream, { filter: anyOf(id), ...until }))
     },
     async take(on, options) {
       const taking = new Taking(await confirmed(`taking from ${name}`, taker.source(options)), on, options)

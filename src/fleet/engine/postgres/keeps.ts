@@ -33,7 +33,7 @@ import { type Link, OPERATION_MS, type Row } from './link.ts'
 import type { Names } from './schema.ts'
 import { itemStatements, valueStatements } from './statements.ts'
 import { Taking } from './taking.ts'
-import { addedMsOf, keyOf, textOf } from './text.ts'
+import { addedIn, addedMsOf, keyOf, textOf } from './text.ts'
 import { Watching } from './watching.ts'
 
 /** How long who closes waits for what was asked before. */
@@ -228,8 +228,9 @@ export class PostgresKeeps implements Engine {
           }),
         )
       },
-      remove: async (id) => {
-        await this.#query(`removing from ${name}`, sql.remove, [name, textOf(id)], false)
+      remove: async (id, item) => {
+        const added = item === undefined ? [null, null] : addedIn(item)
+        await this.#query(`removing from ${name}`, sql.remove, [name, textOf(id), ...added], false)
         this.#taking.ready(name)
       },
       prepare: () => Promise.resolve(),
@@ -238,9 +239,8 @@ export class PostgresKeeps implements Engine {
     }
   }
 
-  async #replace({ queue, id, bytes, rank }: Added, { addedMs }: Waiting): Promise<boolean> {
-    const [ms, within] = [Math.floor(addedMs), Math.round((addedMs % 1) * 1000)]
-    const asked = [queue, textOf(id), rank, bytes, ms, within]
+  async #replace({ queue, id, bytes, rank }: Added, instead: Waiting): Promise<boolean> {
+    const asked = [queue, textOf(id), rank, bytes, ...addedIn(instead)]
     const rows = await this.#query(`replacing an item of ${queue}`, this.#items.replace, asked, false)
     if (rows.length === 0) return false
     this.#taking.ready(queue)

@@ -66,7 +66,9 @@ export const itemStatements = ({ items, names, seq }: Names) => ({
     SELECT i.id, i.seq, ${ADDED}, i.bytes, (SELECT count(*) FROM part)::int AS found
     FROM kept JOIN ${items} i USING (seq) ORDER BY i.id`,
 
-  remove: `DELETE FROM ${items} WHERE queue = $1 AND id = $2`,
+  /** Queue, id; when the item was added, and its number within that ms; NULL: whichever has the id. */
+  remove: `DELETE FROM ${items} WHERE queue = $1 AND id = $2 AND ($3::float8 IS NULL OR seq % 1000 = $4
+      AND floor(extract(epoch FROM added_at) * 1000)::float8 = $3)`,
   count: `SELECT count(*)::int AS count FROM ${items} WHERE queue = $1`,
 
   queues: `SELECT n.name, count(i.seq)::float8 AS items,

@@ -25,3 +25,9 @@ export function keyOf(text: unknown): string {
 /** Two items differ in it: within a millisecond by their number. */
 export const addedMsOf = ({ seq, added_ms: addedMs }: Row): number =>
   Number(addedMs) + (Number(seq) % 1000) / 1000
+
+/** The parts of that: the ms, and the number within. */
+export const addedIn = ({ addedMs }: { readonly addedMs: number }): [ms: number, within: number] => [
+  Math.floor(addedMs),
+  Math.round((addedMs % 1) * 1000),
+]

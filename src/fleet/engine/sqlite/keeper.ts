@@ -177,7 +177,7 @@ export class Keeper {
       case 'pageItems':
         return tables.pageItems(request[2], request[3], request[4])
       case 'remove':
-        return tables.remove(request[2], request[3])
+        return tables.remove(request[2], request[3], request[4])
       case 'count':
         return tables.count(request[2])
       case 'queues':

@@ -16,7 +16,7 @@ export interface Requests {
   add: [queue: string, id: string, bytes: Uint8Array, rank: Rank, how?: Adding]
   find: [queue: string, id: string]
   pageItems: [queue: string, paging: BoundPaging, isLent: boolean]
-  remove: [queue: string, id: string]
+  remove: [queue: string, id: string, addedMs: number | undefined]
   count: [queue: string]
   queues: []
   extend: [seq: number, attempt: number, leaseMs: number]

@@ -189,7 +189,7 @@ class SqliteEngine implements Engine {
       addUnless: (store, id, bytes, rank) => this.#ask('add', name, id, own(bytes), rank, { unless: store }),
       find: (id) => this.#ask<Waiting | undefined>('find', name, id),
       page: (paging, isLent = false) => this.#ask('pageItems', name, bound(paging), isLent),
-      remove: (id) => this.#ask('remove', name, id),
+      remove: (id, item) => this.#ask('remove', name, id, item?.addedMs),
       prepare: () => Promise.resolve(),
       count: () => this.#ask('count', name),
       take: (on, options) => this.#take(name, on, options),

@@ -107,10 +107,7 @@ export class Tables {
     { insteadMs, unless }: Adding = {},
   ): boolean | undefined {
     if (unless !== undefined && this.get(unless, id) !== undefined) return undefined
-    if (insteadMs !== undefined) {
-      if (this.find(queue, id)?.addedMs !== insteadMs) return false
-      this.remove(queue, id)
-    }
+    if (insteadMs !== undefined && !this.remove(queue, id, insteadMs)) return false
     const into = 'INSERT INTO corespun_items (queue, id, rank, added_ms, bytes) VALUES (?, ?, ?, ?, ?)'
     return this.#run(`${into} ON CONFLICT DO NOTHING`, queue, id, rank, this.#nowMs(), bytes) === 1
   }
@@ -138,8 +135,11 @@ export class Tables {
     }))
   }
 
-  remove(queue: string, id: string): void {
+  /** @returns False: it is not the one that was added then. */
+  remove(queue: string, id: string, addedMs?: number): boolean {
+    if (addedMs !== undefined && this.find(queue, id)?.addedMs !== addedMs) return false
     this.#run('DELETE FROM corespun_items WHERE queue = ? AND id = ?', queue, id)
+    return true
   }
 
   count(queue: string): number {
