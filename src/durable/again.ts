@@ -8,21 +8,19 @@
  * Before it is written, the head has its name as `next`; a copy is one that was cancelled until then. So
  * whatever dies, no journal is without a run: the next call removes it, and so does `forget()`.
  */
-import { certainly } from '../fleet/internal.ts'
+import { certainly, isDone } from '../fleet/internal.ts'
 import { RunError, type RunFacts, readable, wrong } from './errors.ts'
-import { keepSignals, wake } from './boxes.ts'
-import { beginAgain, headOf, journalNamed, replaceHead } from './heads.ts'
+import { keepSignals } from './boxes.ts'
+import { beginAgain, headOf, journalNamed, replaceHead, wake } from './heads.ts'
 import type { Room } from './room.ts'
 import { nameIn, pathIn } from './keys.ts'
 import { decode } from '../transport/index.ts'
-import { type Head, type JournalEntry, type Signal, journalIn, readHead } from './records.ts'
+import { type Head, type JournalEntry, NEXT_MS_MAX, type Signal, journalIn, readHead } from './records.ts'
 
 /** How often it is looked whether a process has left a run that has failed. */
 const LOOK_MS = 20
 /** How long that is waited for. */
 const LEFT_MS_MAX = 60_000
-/** How long another call is waited for that writes a journal; behind that it has died. */
-const NEXT_MS_MAX = 10_000
 
 interface Cut {
   readonly kept: readonly JournalEntry[]
@@ -97,7 +95,7 @@ function described(frame: Uint8Array | undefined): string {
 }
 
 function inputOf(run: RunFacts, { input }: Head): Uint8Array {
-  const reason = 'its input is not kept: there was no room for it beside its result'
+  const reason = 'its input is not kept: there was no room for it beside its result, or it is being forgotten'
   if (input === undefined) throw new RunError('RUN_NOT_AGAIN', { ...run, reason })
   return input
 }
@@ -142,20 +140,37 @@ async function headThatMayRun(room: Room, run: RunFacts): ReturnType<typeof head
 const looked = ({ engine }: Room): Promise<void> =>
   new Promise((resolve) => void engine.clock.after(LOOK_MS, resolve))
 
-/** Writes what continues behind a cut, as the run of that head. @returns False: it was changed meanwhile. */
+/**
+ * Writes what continues behind a cut, as the run of that head. If it cannot, its journal is removed, and then
+ * the head that has it as `next`: so the next call does not wait for this one.
+ * @param claim That head. @param rest What it is without that; `undefined`: nothing.
+ * @returns False: it was changed meanwhile.
+ */
 async function written(
   room: Room,
   run: RunFacts,
   entries: readonly JournalEntry[],
   { signals }: Cut,
-  head: Head & { readonly over: number },
+  of: { readonly head: Head & { readonly over: number }; readonly claim: Head; readonly rest?: Head },
 ): Promise<boolean> {
+  const { head, claim, rest } = of
+  const { engine, heads } = room
   const journal = journalNamed(room, run, journalIn(head))
-  await Promise.all(entries.map((entry) => journal.append(entry)))
-  await keepSignals(room, run, signals, true)
-  if (await beginAgain(room, run.key, head)) return true
-  await journal.remove()
-  return false
+  try {
+    await Promise.all(entries.map((entry) => journal.append(entry)))
+    await keepSignals(room, run, signals, true)
+    if (await beginAgain(room, run.key, head)) return true
+    await journal.remove()
+    return false
+  } catch (error) {
+    // From then on the item of the head does not begin it.
+    const mine = await replaceHead(room, run.key, claim, head.over)
+    if (mine === undefined) throw error
+    await journal.remove()
+    if (rest !== undefined) await replaceHead(room, run.key, rest, mine)
+    else await certainly(engine, () => isDone(heads.delete(run.key, mine)))
+    throw error
+  }
 }
 
 /** @throws {RunError} `RUN_NOT_AGAIN`, `RUN_ARGUMENT`, `RUN_UNKNOWN`, `RUN_UNREADABLE`. */
@@ -163,18 +178,20 @@ export async function again(room: Room, run: RunFacts, from: string | undefined)
   const { head, revision } = await headThatMayRun(room, run)
   const { status, id, seed, parent } = head
   // It is tried again at once: other code may have been deployed.
-  if (status === 'diverged' && from === undefined) return wake(room, run.key)
+  if (status === 'diverged' && from === undefined) return wake(room, run)
   const entries = await journalNamed(room, run, journalIn(head)).read()
   const cut = from === undefined ? cutOfFailure(run, head, entries) : cutBefore('run.again()', entries, from)
   const journal = crypto.randomUUID()
   const of = { id, trace: head.trace, ...(seed !== undefined && { seed }), startedMs: head.startedMs }
   const next = { ...of, ...continued(run, head, cut), journal, before: journalIn(head) }
-  const over = await replaceHead(room, run.key, { ...head, next: journal }, revision)
-  if (over !== undefined && head.next !== undefined) await journalNamed(room, run, head.next).remove()
-  const isBegun =
-    over !== undefined &&
-    (await written(room, run, cut.kept, cut, { ...next, over, ...(parent && { parent }) }))
-  if (isBegun) return
+  const claim = { ...head, next: journal }
+  const over = await replaceHead(room, run.key, claim, revision)
+  if (over !== undefined) {
+    if (head.next !== undefined) await journalNamed(room, run, head.next).remove()
+    const begun = { ...next, over, ...(parent && { parent }) }
+    const rest = { ...head, next: undefined }
+    if (await written(room, run, cut.kept, cut, { head: begun, claim, rest })) return
+  }
   throw new RunError('RUN_NOT_AGAIN', { ...run, reason: 'it was changed meanwhile; look at its state()' })
 }
 
@@ -193,7 +210,7 @@ export async function fork(room: Room, run: RunFacts, key: string, from: string)
   const over = await replaceHead(room, key, claim, found.revision)
   if (over === undefined) return fork(room, run, key, from)
   if (found.next !== undefined) await journalNamed(room, copy, found.next).remove()
-  await written(room, copy, withoutOpenChildren(cut), cut, { ...next, over })
+  await written(room, copy, withoutOpenChildren(cut), cut, { head: { ...next, over }, claim })
 }
 
 /** What a key has where a copy may begin: nothing, or one whose `fork()` has died; `undefined`: a run. */

@@ -6,7 +6,6 @@
  */
 import { type Entry, certainly, isDone } from '../fleet/internal.ts'
 import { RunError, type RunFacts, readable } from './errors.ts'
-import { lendAgain } from './heads.ts'
 import type { Room } from './room.ts'
 import { RECORD_BYTES, type Signal, readBox, writeBox } from './records.ts'
 
@@ -55,10 +54,4 @@ export async function keepSignals(
       if (await isDone(boxes.put(run.key, bytes, { revision: box?.revision ?? 0 }))) return
     }
   })
-}
-
-/** A process takes the run at once, if there is an item of it. */
-export async function wake({ engine, queue }: Pick<Room, 'engine' | 'queue'>, key: string): Promise<void> {
-  const item = await certainly(engine, () => queue.find(key))
-  if (item !== undefined) await lendAgain({ engine, queue }, key)
 }

@@ -18,7 +18,7 @@ const head = (status: RunStatus, endedMs = 0): Head => {
 
 function check(of: Head, entries: readonly JournalEntry[], stages: readonly string[], lines: string): void {
   const kept = readRecord(writeRecord('w', entries)).entries
-  const text = explained('pay', stateOf('a', of, kept, undefined), stages, 10_000)
+  const text = explained('pay', stateOf('a', of, kept, undefined, 10_000), stages, 10_000)
   assert.equal(text, lines.replace(/^\n/, '').replace(/^ {4}/gm, '').trimEnd() + '\n')
 }
 

@@ -9,9 +9,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Schedule, addFinalizer, all, race } from '../fiber/index.ts'
 import { scripted, seeded } from '../test/played.test.support.ts'
-import { type Engine, certainly, hasCode, runsQueueName, simulated } from '../fleet/internal.ts'
+import { type Engine, hasCode, simulated } from '../fleet/internal.ts'
 import { type Durable, RunError, checkpoint, child, durable, pause, signal, step } from './index.ts'
-import { wake } from './boxes.ts'
+import { wake } from './heads.ts'
+import { Rooms } from './rooms.ts'
 import { type Head, hasEnded, headsName, journalIn, journalName, readHead, readRecord } from './records.ts'
 import { Runs as AllRuns } from './runs.ts'
 
@@ -35,6 +36,9 @@ class World extends Simulation {
   readonly part = durable('part', function* (input: string) {
     yield* pause(100)
     return input.slice(0, -1)
+  })
+  readonly letter = durable('letter', function* (n: number) {
+    return (yield* signal<string>('letter')) || n
   })
   isQuiet = false
   isMended = false
@@ -115,7 +119,9 @@ class World extends Simulation {
     this.clock.after(this.random() * 1500, die)
     if (this.random() < 0.3) this.#cut(name)
     try {
-      await AllRuns.open(engine, [this.definition(), this.part], SETTINGS, { nowMs: () => this.nowMs })
+      await AllRuns.open(engine, [this.definition(), this.part, this.letter], SETTINGS, {
+        nowMs: () => this.nowMs,
+      })
     } catch (error) {
       assert.ok(hasCode(error, 'FLEET_CLOSED'), String(error))
     }
@@ -183,14 +189,42 @@ class World extends Simulation {
     this.mayBeAlone = false
     this.#begin()
     const { engine, work } = await this.#caller('caller', this.part)
-    const queue = await certainly(engine, () => engine.queue(runsQueueName('part')))
+    const room = await new Rooms(engine, { nowMs: () => this.nowMs }).of('part')
+    const reused = { name: 'part', key: 'reused' }
     for (let n = 0; n < 6; n++) {
       const run = await work.start('part', `${n}!`, { key: 'reused' })
-      const wakes = [1, 2, 3].map(() => this.#rest(900).then(() => wake({ engine, queue }, 'reused')))
+      const wakes = [1, 2, 3].map(() => this.#rest(900).then(() => wake(room, reused)))
       assert.equal(await run.result(), String(n))
       assert.equal(await run.forget(), true)
       await Promise.all([...wakes, this.#rest(600)])
     }
+  }
+
+  /** A key is freed by two at once, and taken again while the process that had its run has that still. */
+  async playTaken(): Promise<void> {
+    this.mayBeAlone = false
+    this.#begin()
+    const { work } = await this.#caller('caller', this.letter)
+    const { work: others } = await this.#caller('other', this.letter)
+    const isUnknown = (error: unknown): false => {
+      assert.ok(['RUN_UNKNOWN', 'RUN_ENDED'].includes((error as RunError).code), String(error))
+      return false
+    }
+    const forgetting: Promise<boolean>[] = []
+    for (let n = 0; n < 6; n++) {
+      const run = await work.start('letter', n, { key: 'taken' })
+      if (this.random() < 0.5) {
+        await this.#rest(400)
+        await run.cancel({ now: true }).catch(isUnknown)
+      } else {
+        // Unless who was to forget the one before has come late, and forgotten this one.
+        const sent = run.signal('letter', `for ${n}`).then(() => run.result())
+        assert.equal((await sent.catch(isUnknown)) || `for ${n}`, `for ${n}`)
+      }
+      forgetting.push(others.get('letter', 'taken').forget().catch(isUnknown))
+      await run.forget().catch(isUnknown)
+    }
+    await Promise.all(forgetting)
   }
 
   /** Who copies a run, or has it run again, dies; another call does that then. */
@@ -243,6 +277,9 @@ test('no recorded step is run again, and each run has one result, whatever dies'
 
 test('a run that takes the key of one that was forgotten ends, whoever wakes that', () =>
   playAll(40, (world) => world.playReuse()))
+
+test('what a process does late of a run does nothing to the next one with its key', () =>
+  playAll(40, (world) => world.playTaken()))
 
 test('what is written to run again or to copy is that of a run, and is done once', () =>
   playAll(24, (world) => world.playAgain()))

@@ -8,13 +8,28 @@ import { type Lease, certainly, isDone, unlessConflict } from '../fleet/internal
 import { RunError, type RunFacts, readable } from './errors.ts'
 import type { Room } from './room.ts'
 import { Journal } from './journal.ts'
-import { type Head, RECORD_BYTES, journalIn, readHead, writeHead } from './records.ts'
+import { type Head, RECORD_BYTES, exposedName, hasEnded, journalIn, readHead, writeHead } from './records.ts'
 
 /** The item of a run that was woken. What it is reads its head; without one it was forgotten meanwhile. */
 const WOKEN = writeHead({ over: 0 } as Head)
 
 /** Who holds an item without a head ends it later than that: it looks twice, and no lease is shorter. */
 const LATE_MS = 100
+
+const headIn = (run: RunFacts, bytes: Uint8Array): Head => readable(run, run.key, () => readHead(bytes))
+
+/**
+ * A process takes the run at once, if it has not ended.
+ * @param isHeld Whether a process has it: it is taken only if it has no item, as one that a disk has lost.
+ * @throws {RunError} `RUN_UNREADABLE`.
+ */
+export async function wake(room: Room, run: RunFacts, isHeld = false): Promise<void> {
+  const { engine, queue, heads } = room
+  const item = await certainly(engine, () => queue.find(run.key))
+  if (item !== undefined && isHeld) return
+  const bytes = item ? undefined : (await certainly(engine, () => heads.get(run.key)))?.bytes
+  if (item !== undefined || (bytes && !hasEnded(headIn(run, bytes)))) await lendAgain(room, run.key)
+}
 
 /** A process takes the run at once. It has a head. */
 export const lendAgain = (room: Pick<Room, 'engine' | 'queue'>, key: string): Promise<void> =>
@@ -154,6 +169,35 @@ export async function headOf(
   const bytes = entry?.bytes
   if (entry === undefined || bytes === undefined) throw new RunError('RUN_UNKNOWN', run)
   return { head: readable(run, run.key, () => readHead(bytes)), revision: entry.revision }
+}
+
+/**
+ * Removes what waits of a run that has ended: its item, its signals, and what it has shown. May be repeated.
+ * What is found before its head is read is its own, and what the next run with its key has is another one.
+ * @param what `signals`: those alone.
+ * @param revision Of its head. Default: of any that has ended, and is not run again.
+ */
+export async function clear(
+  room: Room,
+  run: RunFacts,
+  what: 'all' | 'signals',
+  revision?: number,
+): Promise<void> {
+  const { engine, heads, boxes, queue, name } = room
+  const { key } = run
+  const isAll = what === 'all'
+  const isShown = isAll && (await engine.valuesIn(exposedName(name))) > 0
+  const kept = isShown ? [boxes, await room.exposed()] : [boxes]
+  const item = isAll ? await queue.find(key) : undefined
+  const found = await Promise.all(kept.map((values) => values.get(key)))
+  if (item === undefined && found.every((value) => value?.bytes === undefined)) return
+  const entry = await heads.get(key)
+  if (entry?.bytes === undefined || (revision ?? entry.revision) !== entry.revision) return
+  const head = headIn(run, entry.bytes)
+  if (revision === undefined && (!hasEnded(head) || head.next !== undefined)) return
+  if (item !== undefined) await queue.remove(key, item)
+  for (const [index, value] of found.entries())
+    if (value?.bytes !== undefined) await isDone(kept[index].delete(key, value.revision))
 }
 
 /** A journal, for who looks at it or copies it. */

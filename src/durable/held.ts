@@ -24,7 +24,7 @@ import { endOf, failedBy } from './attempt.ts'
 import { forgetSignals, signalsIn } from './boxes.ts'
 import { checkRepeats } from './check.ts'
 import { RunError, type RunFacts, isForLater, readable } from './errors.ts'
-import { headOfItem, journalNamed, replaceHead } from './heads.ts'
+import { clear, headOfItem, journalNamed, replaceHead } from './heads.ts'
 import { type Running, writeHolding } from './holder.ts'
 import { Journal } from './journal.ts'
 import { LiveRun } from './live.ts'
@@ -80,12 +80,19 @@ export class HeldRun {
   }
 
   /** It is lent to this process again, since its lease was lost. @returns False: this process leaves it. */
-  adopt(lease: Lease): boolean {
-    // Another item may be that of the next run with its key, unless this one is live.
-    const isItsOwn = !this.#isOver && lease.addedMs === this.#lease.addedMs
-    const isAdopted = this.#live === undefined ? isItsOwn : this.#live.left === undefined
+  async adopt(lease: Lease): Promise<boolean> {
+    const isItsOwn = lease.addedMs === this.#lease.addedMs
+    // Another item is that of the next run with its key, unless the head that is read behind it is its own.
+    // What cannot be read now is lent again.
+    if (!isItsOwn && !(await this.#isLive().catch(() => false))) return false
+    const isAdopted = !this.#isOver && (this.#live === undefined ? isItsOwn : this.#live.left === undefined)
     if (isAdopted) this.#lease = lease
     return isAdopted
+  }
+
+  async #isLive(): Promise<boolean> {
+    const found = this.#live && (await this.#found())
+    return this.#isSame(found) && !hasEnded(found)
   }
 
   /** Resolves when this process has left it. */
@@ -155,7 +162,7 @@ export class HeldRun {
   async #open(): Promise<LiveRun | undefined> {
     const { engine, journals, nowMs } = this.#room
     const box = await this.#box()
-    const { status, dueMs, awaits, cancelMs, before } = this.#head
+    const { status, dueMs, awaits, cancelMs, before, next } = this.#head
     const leftMs = dueMs - nowMs()
     const waits = status === 'waiting' && leftMs > 0 && cancelMs === undefined
     if (waits && !box.some(({ name }) => awaits.includes(name))) {
@@ -189,10 +196,15 @@ export class HeldRun {
       by,
     } as const
     // Also where it runs already: who had it before, and has not died, must not write that it waits.
-    const isWritten = status === 'running' && before === undefined && !isAnother
+    const isWritten = status === 'running' && (before ?? next) === undefined && !isAnother
     if (!isWritten && !(await this.#write(running))) {
       this.#lease.again(AGAIN_MS)
       return undefined
+    }
+    if (next !== undefined) {
+      // Of who was to run it again, and finds another head.
+      await journalNamed(this.#room, run, next, goesOn).remove()
+      this.#head = { ...this.#head, next: undefined }
     }
     if (isAnother) await this.#journal.append({ kind: 'held', key: '', atMs: nowMs() })
     const live = new LiveRun({ room: this.#room, run, head: this.#head, journal: this.#journal, entries })
@@ -307,11 +319,10 @@ export class HeldRun {
 
   /** The item is done: it has ended. */
   async #drop(): Promise<undefined> {
-    const { boxes, report } = this.#room
     const { parent, id } = this.#head
     const { key } = this.#facts
-    if (parent !== undefined) await report(parent, { id, key })
-    await this.#certainly(() => boxes.delete(key))
+    if (parent !== undefined) await this.#room.report(parent, { id, key })
+    await this.#certainly(() => clear(this.#room, this.#facts, 'signals'))
     await this.#certainly(() => this.#lease.done())
   }
 

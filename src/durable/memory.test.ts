@@ -162,6 +162,12 @@ test('a run is forgotten as a whole, also by a second call when the first one ha
   await boxes.put(run.key, Buffer.from('signals'))
   await assert.rejects(run.forget(), /died/)
   assert.equal(await fleet.engine.valuesIn(journalName('kept')), 4)
+  // What is left of it is not run again, nor copied, since that would repeat what is recorded no more.
+  await assert.rejects(run.fork({ from: 'step' }), {
+    code: 'RUN_NOT_AGAIN',
+    message: /its input is not kept/,
+  })
+  assert.deepEqual([(await work.list('kept')).items.length, (await run.state()).status], [1, 'done'])
   assert.equal(await run.forget(), true)
   for (const named of [headsName, journalName, boxesName])
     assert.equal(await fleet.engine.valuesIn(named('kept')), 0, named('kept'))
@@ -209,38 +215,176 @@ test('of two copies with one key the second leaves nothing', async () => {
   assert.equal(await fleet.engine.valuesIn(journalName('copied')), 0)
 })
 
+type Mode = 'whole' | 'refuses' | 'dies' | 'dead'
+/** An engine that adds no item when it `refuses`, and writes nothing behind that when it `dies`. */
+function breaking(of: Engine, mode: { is: Mode }): Engine {
+  return {
+    ...seen(of, '', () => {}),
+    queue: async (name) => {
+      const queue = await of.queue(name)
+      const add: typeof queue.add = async (...item) => {
+        if (mode.is === 'refuses') throw new Error('refused')
+        if (mode.is !== 'whole') mode.is = 'dead'
+        return mode.is === 'dead' ? Promise.reject(new Error('died')) : queue.add(...item)
+      }
+      return { ...queue, add }
+    },
+    keyValue: async (name, options) => {
+      const values = await of.keyValue(name, options)
+      const put: typeof values.put = async (...value) =>
+        mode.is === 'dead' ? Promise.reject(new Error('died')) : values.put(...value)
+      return { ...values, put }
+    },
+  }
+}
+
+const HALF_SETTINGS = { runsMax: 1, leaseMs: 60_000, idleMs: 60_000 }
+
 test('what was written of a copy, or to run again, is that of a run when its process dies', async () => {
   await using fleet = await connect('memory:half')
-  let isBroken = false
+  const mode: { is: Mode } = { is: 'whole' }
+  let nowMs = 0
+  const engine = breaking(fleet.engine, mode)
+  const half = durable('half', function* () {
+    yield* step('a', () => 1)
+    yield* step('b', () => Promise.reject(new Error('failed')))
+  })
+  const work = await Runs.open(engine, [half] as const, HALF_SETTINGS, { nowMs: () => nowMs })
+  const run = await work.start('half', undefined)
+  await assert.rejects(run.result(), /failed/)
+  const recordCount = await fleet.engine.valuesIn(journalName('half'))
+  for (const call of [() => run.again(), () => run.fork({ from: 'b', key: 'copy' })]) {
+    mode.is = 'dies'
+    await assert.rejects(call(), /died/)
+    mode.is = 'whole'
+  }
+  assert.equal(await fleet.engine.valuesIn(journalName('half')), recordCount + 2)
+  const copy = work.get('half', 'copy')
+  const statuses = async (): Promise<unknown[]> => {
+    const { items } = await work.list('half')
+    const listed = items.find(({ key }) => key === 'copy')
+    return [
+      (await copy.state()).status,
+      listed?.status,
+      await copy.result({ timeoutMs: 0 }).catch((error: RunError) => error.code),
+    ]
+  }
+  // It may be written still, and begin.
+  assert.deepEqual(await statuses(), ['running', 'running', 'RUN_TIMEOUT'])
+  assert.equal(await copy.forget(), false)
+  nowMs += 10_000
+  assert.deepEqual(await statuses(), ['cancelled', 'cancelled', 'RUN_CANCELLED'])
+  assert.deepEqual([await copy.forget(), await run.forget()], [true, true])
+  assert.equal(await fleet.engine.valuesIn(journalName('half')), 0)
+  await work.close()
+})
+
+test('what cannot be run again or copied is as before, and the next call does that at once', async () => {
+  await using fleet = await connect('memory:withdrawn')
+  const mode: { is: Mode } = { is: 'whole' }
+  let fails = true
+  const half = durable('half', function* () {
+    yield* step('a', () => 1)
+    yield* step('b', () => fails && Promise.reject(new Error('failed')))
+  })
+  const engine = breaking(fleet.engine, mode)
+  const work = await Runs.open(engine, [half] as const, HALF_SETTINGS)
+  const run = await work.start('half', undefined)
+  await assert.rejects(run.result(), /failed/)
+  const kept = async (): Promise<number[]> =>
+    Promise.all([headsName, journalName].map((of) => fleet.engine.valuesIn(of('half'))))
+  const before = await kept()
+  mode.is = 'refuses'
+  await assert.rejects(run.again(), /refused/)
+  await assert.rejects(run.fork({ from: 'b', key: 'copy' }), /refused/)
+  mode.is = 'whole'
+  assert.deepEqual(await kept(), before)
+  const heads = await fleet.engine.keyValue(headsName('half'), { ttlMs: 0 })
+  assert.equal(readHead((await heads.get(run.key))?.bytes as Uint8Array).next, undefined)
+  fails = false
+  const copy = await run.fork({ from: 'b', key: 'copy' })
+  await run.again()
+  await Promise.all([run.result(), copy.result()])
+  await work.close()
+})
+
+test('a copy that is cancelled while it is written never begins', async () => {
+  await using fleet = await connect('memory:uncopied')
+  let isForked = false
+  const uncopied = durable('uncopied', function* () {
+    yield* step('a', () => isForked)
+  })
   const engine: Engine = {
-    ...seen(fleet.engine, 'half', () => {}),
+    ...seen(fleet.engine, 'uncopied', () => {}),
     queue: async (name) => {
       const queue = await fleet.engine.queue(name)
       const add: typeof queue.add = async (...item) => {
-        if (isBroken) throw new Error('died')
+        if (isForked) assert.equal(await looking.get('uncopied', 'copy').cancel(), true)
         return queue.add(...item)
       }
       return { ...queue, add }
     },
   }
-  const half = durable('half', function* () {
-    yield* step('a', () => 1)
-    yield* step('b', () => Promise.reject(new Error('failed')))
-  })
-  const work = await Runs.open(engine, [half] as const, { runsMax: 1, leaseMs: 60_000, idleMs: 60_000 })
-  const run = await work.start('half', undefined)
-  await assert.rejects(run.result(), /failed/)
-  const recordCount = await fleet.engine.valuesIn(journalName('half'))
-  isBroken = true
-  await assert.rejects(run.again(), /died/)
-  await assert.rejects(run.fork({ from: 'b', key: 'copy' }), /died/)
-  isBroken = false
-  assert.equal(await fleet.engine.valuesIn(journalName('half')), recordCount + 2)
-  const copy = work.get('half', 'copy')
-  assert.equal((await copy.state()).status, 'cancelled')
-  assert.deepEqual([await copy.forget(), await run.forget()], [true, true])
-  assert.equal(await fleet.engine.valuesIn(journalName('half')), 0)
+  await using looking = await runs(fleet, { definitions: [uncopied], runsMax: 0 })
+  const work = await Runs.open(engine, [uncopied] as const, HALF_SETTINGS)
+  const run = await work.start('uncopied', undefined)
+  await run.result()
+  isForked = true
+  const copy = await run.fork({ from: 'a', key: 'copy' })
+  await assert.rejects(copy.result(), { code: 'RUN_CANCELLED' })
+  await Promise.all([run.forget(), copy.forget()])
+  assert.equal(await fleet.engine.valuesIn(journalName('uncopied')), 0)
   await work.close()
+})
+
+test('a child that was forgotten does not run again when its process dies, and its parent ends', async () => {
+  let calls = 0
+  const part = durable('part', function* () {
+    yield* step('count', () => ++calls)
+  })
+  const whole = durable('whole', function* () {
+    yield* child(part, undefined, { key: 'part' })
+  })
+  await using fleet = await connect('memory:orphan')
+  const dying = await connect('memory:orphan')
+  const engine: Engine = {
+    ...seen(dying.engine, 'orphan', () => {}),
+    keyValue: async (name, options) => {
+      const values = await dying.engine.keyValue(name, options)
+      // Its process ends the child, and does not come to report that.
+      return name === boxesName('whole') ? { ...values, put: () => new Promise<never>(() => {}) } : values
+    },
+  }
+  await Runs.open(engine, [part, whole], { ...HALF_SETTINGS, runsMax: 2, leaseMs: 200 })
+  await using looking = await runs(fleet, { definitions: [part, whole], runsMax: 0 })
+  const run = await looking.start('whole', undefined)
+  await until(() => calls > 0)
+  const started = looking.get('part', 'part')
+  await started.result()
+  assert.equal(await started.forget(), true)
+  await dying.close()
+  await using _ = await runs(fleet, { definitions: [part, whole], leaseMs: 200 })
+  await assert.rejects(run.result(), { code: 'RUN_UNKNOWN' })
+  assert.equal(calls, 1)
+})
+
+test('a run whose item was lost goes on when it is started, or cancelled, once more', async () => {
+  const lost = durable('lost', function* (n: number) {
+    yield* step('a', () => n)
+    return n
+  })
+  await using fleet = await connect('memory:lost')
+  await using starting = await runs(fleet, { definitions: [lost], runsMax: 0 })
+  const queue = await fleet.engine.queue(runsQueueName('lost'))
+  for (const key of ['started', 'cancelled']) {
+    await starting.start('lost', 1, { key })
+    await queue.remove(key)
+  }
+  const run = await starting.start('lost', 2, { key: 'started' })
+  assert.equal(await starting.get('lost', 'cancelled').cancel(), true)
+  await using _ = await runs(fleet, { definitions: [lost] })
+  assert.equal(await run.result(), 1)
+  await assert.rejects(starting.get('lost', 'cancelled').result(), { code: 'RUN_CANCELLED' })
 })
 
 test('an item of a run that was forgotten begins nothing, and another one with its key', async () => {

@@ -93,6 +93,13 @@ const ENDS: ReadonlySet<unknown> = new Set(['done', 'failed', 'cancelled'])
 /** Nothing but `again()` changes it any more. */
 export const hasEnded = ({ status }: Pick<Head, 'status'>): boolean => ENDS.has(status)
 
+/** How long another call is waited for that writes a journal; behind that it has died. */
+export const NEXT_MS_MAX = 10_000
+
+/** Whether `fork()` still writes it: it is `cancelled` if that dies. */
+export const isBeingCopied = ({ id, next, startedMs }: Head, nowMs: number): boolean =>
+  next === id && nowMs - startedMs < NEXT_MS_MAX
+
 /** The name of the journal of a run. */
 export const journalIn = ({ id, journal }: Pick<Head, 'id' | 'journal'>): string => journal ?? id
 

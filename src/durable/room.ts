@@ -36,6 +36,8 @@ export interface Room {
   readonly holders: () => Promise<KeyValue>
   /** By the clock on the wall, in ms since 1970. */
   readonly nowMs: () => number
+  /** Reports the end of a run to that which has started it. */
+  readonly report: (parent: Parent, child: ReportedRun) => Promise<void>
 }
 
 /** Those of a definition that this process has. */
@@ -47,6 +49,4 @@ export interface OwnRoom extends Room {
   readonly check: boolean
   /** Those of another definition, which another process may have. */
   readonly children: (name: string) => Promise<Children>
-  /** Reports the end of a run to that which has started it. */
-  readonly report: (parent: Parent, child: ReportedRun) => Promise<void>
 }

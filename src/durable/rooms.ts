@@ -36,29 +36,32 @@ export interface Wall {
 export const opening = <Value>(engine: Engine, work: () => Promise<Value>): Promise<Value> =>
   certainly(engine, work, (spentMs) => spentMs < OPEN_MS)
 
-/** What keeps the runs of a definition, which this process need not have. */
-export async function openRoom(engine: Engine, name: string, { nowMs }: Wall): Promise<Room> {
-  const values = (of: string): Promise<KeyValue> => opening(engine, () => engine.keyValue(of, { ttlMs: 0 }))
-  return {
-    engine,
-    name,
-    queue: await opening(engine, () => engine.queue(runsQueueName(name))),
-    heads: await values(headsName(name)),
-    journals: await values(journalName(name)),
-    boxes: await values(boxesName(name)),
-    exposed: opened(() => values(exposedName(name))),
-    holders: opened(() => values(holdersName(name))),
-    nowMs,
-  }
-}
-
 /** The rooms of definitions whose runs this process starts or reports to, each opened once. */
 export class Rooms {
   readonly #rooms = new Map<string, Promise<Room>>()
-  readonly #open: (name: string) => Promise<Room>
+  readonly #engine: Engine
+  readonly #wall: Wall
 
-  constructor(open: (name: string) => Promise<Room>) {
-    this.#open = open
+  constructor(engine: Engine, wall: Wall) {
+    this.#engine = engine
+    this.#wall = wall
+  }
+
+  async #open(name: string): Promise<Room> {
+    const engine = this.#engine
+    const values = (of: string): Promise<KeyValue> => opening(engine, () => engine.keyValue(of, { ttlMs: 0 }))
+    return {
+      engine,
+      name,
+      queue: await opening(engine, () => engine.queue(runsQueueName(name))),
+      heads: await values(headsName(name)),
+      journals: await values(journalName(name)),
+      boxes: await values(boxesName(name)),
+      exposed: opened(() => values(exposedName(name))),
+      holders: opened(() => values(holdersName(name))),
+      nowMs: this.#wall.nowMs,
+      report: (parent, child) => this.report(parent, child),
+    }
   }
 
   of(name: string): Promise<Room> {

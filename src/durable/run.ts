@@ -8,10 +8,10 @@ import { certainly, isDone } from '../fleet/internal.ts'
 import { decode, encode } from '../transport/index.ts'
 import { RunError, type RunFacts, readable, wrong } from './errors.ts'
 import { again, fork } from './again.ts'
-import { keepSignals, wake } from './boxes.ts'
+import { keepSignals } from './boxes.ts'
 import { explained } from './explain.ts'
 import { exposedIn } from './exposed.ts'
-import { headOf, journalNamed } from './heads.ts'
+import { clear, headOf, journalNamed, replaceHead, wake } from './heads.ts'
 import { HOLDER, type Holding, type Running, holdingOf } from './holder.ts'
 import { orAborted } from './interrupts.ts'
 import type { Journal } from './journal.ts'
@@ -19,9 +19,9 @@ import { checkKey, checkName } from './keys.ts'
 import {
   type Head,
   type Signal,
-  exposedName,
   hasEnded,
   inputBeside,
+  isBeingCopied,
   journalIn,
   readHead,
   writeHead,
@@ -101,7 +101,7 @@ export class Run<out Value = unknown> {
     for (;;) {
       const changed = this.#here.changed(this.key)
       const { head } = await headOf(room, this.#facts)
-      if (hasEnded(head)) return this.#valueOf(head)
+      if (this.#isOver(head)) return this.#valueOf(head)
       const leftMs = timeoutMs === undefined ? undefined : begunMs + timeoutMs - clock.nowMs()
       if (leftMs !== undefined && leftMs <= 0)
         throw new RunError('RUN_TIMEOUT', { ...this.#facts, timeoutMs: timeoutMs as number })
@@ -134,22 +134,26 @@ export class Run<out Value = unknown> {
     await this.#wake(room, signal.id)
   }
 
-  #checkOpen({ status }: Head): void {
-    if (hasEnded({ status })) throw new RunError('RUN_ENDED', { ...this.#facts, status })
+  /** Whether it has ended. What `fork()` still writes has not begun. */
+  #isOver(head: Head): boolean {
+    return hasEnded(head) && !isBeingCopied(head, this.#room.nowMs())
+  }
+
+  #checkOpen(head: Head): void {
+    if (this.#isOver(head)) throw new RunError('RUN_ENDED', { ...this.#facts, status: head.status })
   }
 
   /** If the run waits outside of memory, its item is replaced by one that waits for nothing. */
   async #wake(room: Room, signal: string): Promise<void> {
-    const { engine, boxes } = room
     const { head } = await headOf(room, this.#facts)
-    if (hasEnded(head)) {
-      await certainly(engine, () => boxes.delete(this.key))
+    if (this.#isOver(head)) {
+      await certainly(room.engine, () => clear(room, this.#facts, 'signals'))
       const entries = await this.#journalOf(head).read()
       // It may have been received, and the run ended then.
       if (!entries.some((entry) => entry.signal === signal)) this.#checkOpen(head)
       return
     }
-    if (head.status === 'waiting') await wake(room, this.key)
+    if (head.status === 'waiting') await wake(room, this.#facts)
   }
 
   /**
@@ -164,11 +168,10 @@ export class Run<out Value = unknown> {
   async cancel(options?: { readonly now?: boolean }): Promise<boolean> {
     const { now } = optionsOf(options, CANCEL_KINDS, wrong, 'run.cancel()')
     const room = this.#room
-    const { engine, heads, queue, boxes, nowMs } = room
+    const { engine, heads, nowMs } = room
     const atMs = nowMs()
     let end: Uint8Array | undefined
-    let isHeld = false
-    let isChild = false
+    let before: Head | undefined
     const isCancelled = await certainly(engine, async () => {
       for (;;) {
         const entry = await heads.get(this.key)
@@ -178,22 +181,31 @@ export class Run<out Value = unknown> {
         if (end !== undefined && Buffer.compare(end, bytes) === 0) return true
         const head = readable(this.#facts, this.key, () => readHead(bytes))
         if (end !== undefined && !now && head.cancelMs === atMs) return true
-        if (hasEnded(head) || (!now && head.cancelMs !== undefined)) return false
-        isHeld = head.status === 'running'
-        isChild = head.parent !== undefined
-        end = now
-          ? endedBy(head, atMs, engine.messageBytesMax)
-          : writeHead({ ...head, cancelMs: atMs, dueMs: 0 })
+        if (this.#isOver(head) || (!now && head.cancelMs !== undefined)) return false
+        before = head
+        // A copy that is still written never begins.
+        end =
+          now || hasEnded(head)
+            ? endedBy(head, atMs, engine.messageBytesMax)
+            : writeHead({ ...head, cancelMs: atMs, dueMs: 0 })
         if (await isDone(heads.put(this.key, end, { revision: entry.revision }))) return true
       }
     })
-    // Whose end is reported is taken once more, for that.
-    if (isCancelled && (now ? isChild : !isHeld)) await wake(room, this.key)
-    if (isCancelled && now && !isChild) {
-      await certainly(engine, () => queue.remove(this.key))
-      await certainly(engine, () => boxes.delete(this.key))
+    if (!isCancelled || before === undefined) return false
+    if (!now) await wake(room, this.#facts, before.status === 'running')
+    else {
+      await this.#reported(before)
+      await certainly(engine, () => clear(room, this.#facts, 'all'))
     }
-    return isCancelled
+    return true
+  }
+
+  /** Before its item is removed, which would have it reported. */
+  async #reported({ parent, id }: Head): Promise<void> {
+    const { engine, queue, report } = this.#room
+    if (parent === undefined) return
+    const item = await certainly(engine, () => queue.find(this.key))
+    if (item !== undefined) await report(parent, { id, key: this.key })
   }
 
   /**
@@ -215,7 +227,7 @@ export class Run<out Value = unknown> {
    * steps are its own.
    * @param options `from`: the `key` of a step in `state()`. `key`: that of the copy; if a run has it, that
    *   run is returned and nothing is started. Default: a random UUID. When this process dies meanwhile, the
-   *   copy is `cancelled`, and a second call with its key makes it.
+   *   copy is `cancelled` after 10 s, and a second call with its key makes it.
    * @throws {RunError} `RUN_NOT_AGAIN` when its input is not kept, `RUN_UNKNOWN`, `RUN_ARGUMENT`,
    *   `RUN_UNREADABLE`.
    */
@@ -234,7 +246,7 @@ export class Run<out Value = unknown> {
     const entries = await this.#journalOf(head).read()
     const running = this.#here.running(this.key)
     const holding = running === undefined ? await this.#holding(head) : { holder: HOLDER, running }
-    return stateOf(this.key, head, entries, holding)
+    return stateOf(this.key, head, entries, holding, this.#room.nowMs())
   }
 
   /** By another process. */
@@ -297,7 +309,7 @@ export class Run<out Value = unknown> {
         if (entry?.bytes !== undefined && entry.revision !== seen) {
           seen = entry.revision
           yield exposedIn(this.#facts, entry.bytes) as State
-        } else if (hasEnded(head)) return
+        } else if (this.#isOver(head)) return
         else await orAborted(orAborted(Promise.race([news, ended]), left), signal ?? NEVER)
       }
     } finally {
@@ -312,21 +324,20 @@ export class Run<out Value = unknown> {
    */
   async forget(): Promise<boolean> {
     const room = this.#room
-    const { boxes, engine, heads, queue } = room
+    const { engine, heads } = room
     const { head, revision } = await headOf(room, this.#facts)
-    if (!hasEnded(head)) return false
+    if (!this.#isOver(head)) return false
+    // Without its input it is not run again: a part of its journal would repeat what it has done.
+    const mine = await replaceHead(room, this.key, { ...head, input: undefined }, revision)
+    if (mine === undefined) return this.forget()
     // It was ended at once before it had begun anew, or who was to run it again has died.
     for (const id of new Set([journalIn(head), head.before, head.next]))
       if (id !== undefined) await journalNamed(room, this.#facts, id).remove()
+    await this.#reported(head)
     // Who has ended it may not have come to that; an item without a head would begin the run from nothing.
-    if (head.parent === undefined) await certainly(engine, () => queue.remove(this.key))
-    // Signals of who has died before it saw that the run had ended.
-    await certainly(engine, () => boxes.delete(this.key))
-    const isShown = (await certainly(engine, () => engine.valuesIn(exposedName(this.name)))) > 0
-    const exposed = isShown ? await room.exposed() : undefined
-    await certainly(engine, async () => exposed?.delete(this.key))
+    await certainly(engine, () => clear(room, this.#facts, 'all', mine))
     // It may be deleted, and not confirmed.
-    await certainly(engine, () => isDone(heads.delete(this.key, revision)))
+    await certainly(engine, () => isDone(heads.delete(this.key, mine)))
     return true
   }
 }
@@ -341,5 +352,6 @@ async function within(clock: Room['engine']['clock'], ms: number, promise: Promi
 function endedBy(head: Head, endedMs: number, messageBytesMax: number): Uint8Array {
   const input = inputBeside(head, NOTHING, messageBytesMax)
   const end = { endedMs, status: 'cancelled', frame: undefined, dueMs: 0, awaits: [] } as const
-  return writeHead({ ...head, ...end, input })
+  const next = head.next === head.id ? undefined : head.next
+  return writeHead({ ...head, ...end, input, next })
 }

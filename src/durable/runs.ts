@@ -8,10 +8,10 @@ import { flag, integer, milliseconds, optionsOf, text } from '../base/index.ts'
 import { type Engine, type Fleet, certainly } from '../fleet/internal.ts'
 import type { Durable } from './definition.ts'
 import { RunError, readable, wrong } from './errors.ts'
-import { begin } from './heads.ts'
+import { begin, wake } from './heads.ts'
 import { checkKey } from './keys.ts'
 import { readHead } from './records.ts'
-import { Rooms, type Wall, freshHead, openRoom } from './rooms.ts'
+import { Rooms, type Wall, freshHead } from './rooms.ts'
 import { Run } from './run.ts'
 import { type RunInfo, infoOf } from './state.ts'
 import { type Settings, Taker } from './taker.ts'
@@ -144,7 +144,7 @@ export class Runs<out Definitions extends readonly Durable[] = readonly Durable[
     wall: Wall = { nowMs: Date.now },
   ): Promise<Runs<Definitions>> {
     const takers = new Map<string, Taker>()
-    const rooms = new Rooms((name) => openRoom(engine, name, wall))
+    const rooms = new Rooms(engine, wall)
     try {
       for (const definition of definitions)
         takers.set(definition.name, await Taker.open(definition, settings, rooms))
@@ -171,7 +171,7 @@ export class Runs<out Definitions extends readonly Durable[] = readonly Durable[
    * Starts a run. Resolves when the engine has stored it: from then on it ends, whichever process dies.
    * @param options `key`: unique among the runs of the definition. If a run has it, ended or not, that run is
    *   returned and nothing is started. Default: a random UUID.
-   * @throws {RunError} `RUN_ARGUMENT`, `RUN_TOO_LARGE`, `RUN_CLOSED`.
+   * @throws {RunError} `RUN_ARGUMENT`, `RUN_TOO_LARGE`, `RUN_CLOSED`, `RUN_UNREADABLE`.
    */
   async start<Name extends NamesOf<Definitions>>(
     name: Name,
@@ -183,8 +183,8 @@ export class Runs<out Definitions extends readonly Durable[] = readonly Durable[
     checkKey('start()', key)
     const { engine, heads, nowMs } = taker.room
     const run = this.#run<ResultOf<Named<Definitions, Name>>>(taker, key)
-    if ((await certainly(engine, () => heads.get(key))) !== undefined) return run
-    await begin(taker.room, key, freshHead(input, nowMs()))
+    if ((await certainly(engine, () => heads.get(key))) !== undefined) await wake(taker.room, run, true)
+    else await begin(taker.room, key, freshHead(input, nowMs()))
     return run
   }
 
@@ -212,7 +212,7 @@ export class Runs<out Definitions extends readonly Durable[] = readonly Durable[
     name: NamesOf<Definitions>,
     options?: { readonly after?: string; readonly itemsMax?: number },
   ): Promise<RunPage> {
-    const { engine, heads } = this.#taker('list()', name).room
+    const { engine, heads, nowMs } = this.#taker('list()', name).room
     const paging = optionsOf(options, LIST_KINDS, wrong, 'list()')
     const { items, next } = await certainly(engine, () => heads.page(paging))
     const infos = items.flatMap(({ key, bytes }) =>
@@ -221,6 +221,7 @@ export class Runs<out Definitions extends readonly Durable[] = readonly Durable[
         : infoOf(
             key,
             readable({ name, key }, key, () => readHead(bytes)),
+            nowMs(),
           ),
     )
     return { items: infos, next }

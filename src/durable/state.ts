@@ -6,7 +6,7 @@
 import { decode } from '../transport/index.ts'
 import type { Holding } from './holder.ts'
 import { nameIn, pathIn } from './keys.ts'
-import { type Head, type JournalEntry, type RunStatus, hasEnded } from './records.ts'
+import { type Head, type JournalEntry, type RunStatus, hasEnded, isBeingCopied } from './records.ts'
 
 /** A run in a list. */
 export interface RunInfo {
@@ -76,6 +76,7 @@ export function stateOf(
   head: Head,
   entries: readonly JournalEntry[],
   holding: Holding | undefined,
+  nowMs: number,
 ): RunState {
   const error = ['failed', 'diverged'].includes(head.status) ? errorIn(head.frame) : undefined
   const resumedCount = entries.filter(({ kind }) => kind === 'held').length
@@ -87,11 +88,13 @@ export function stateOf(
   const running = runs.map(([of, ms]) => ({ key: of, startedAt: new Date(ms) }))
   const awaits = hasEnded(head) ? [] : steps.flatMap(awaitedBy)
   const found = { steps, holder: holding?.holder, running, resumedCount, error }
-  return { ...infoOf(key, head), ...found, awaits: [...new Set(awaits)] }
+  return { ...infoOf(key, head, nowMs), ...found, awaits: [...new Set(awaits)] }
 }
 
-export function infoOf(key: string, head: Head): RunInfo {
+export function infoOf(key: string, head: Head, nowMs: number): RunInfo {
   const { startedMs, endedMs, cancelMs } = head
+  if (isBeingCopied(head, nowMs))
+    return { key, status: 'running', startedAt: new Date(startedMs), endedAt: undefined }
   const status = cancelMs === undefined || hasEnded(head) ? head.status : 'cancelling'
   const endedAt = endedMs === 0 ? undefined : new Date(endedMs)
   return { key, status, startedAt: new Date(startedMs), endedAt }

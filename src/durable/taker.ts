@@ -7,8 +7,7 @@ import type { Entry, Lease } from '../fleet/internal.ts'
 import type { Durable } from './definition.ts'
 import { HeldRun } from './held.ts'
 import type { Running } from './holder.ts'
-import type { Parent } from './records.ts'
-import type { Children, OwnRoom, ReportedRun } from './room.ts'
+import type { Children, OwnRoom } from './room.ts'
 import { LOOK_MS, type Rooms, opening } from './rooms.ts'
 import type { Here } from './run.ts'
 
@@ -40,8 +39,7 @@ export class Taker implements Here {
   static async open({ name, body, stages }: Durable, settings: Settings, rooms: Rooms): Promise<Taker> {
     const { leaseMs, idleMs, runsMax, check = false } = settings
     const children = (of: string): Promise<Children> => rooms.children(of)
-    const report = (parent: Parent, child: ReportedRun): Promise<void> => rooms.report(parent, child)
-    const room = { ...(await rooms.of(name)), body, leaseMs, idleMs, check, children, report }
+    const room = { ...(await rooms.of(name)), body, leaseMs, idleMs, check, children }
     const taker = new Taker(room, stages)
     const { engine, heads, boxes, queue } = taker.room
     const changed = ({ key }: Entry): void => taker.#changed(key)
@@ -95,7 +93,7 @@ export class Taker implements Here {
   async #lent(lease: Lease): Promise<void> {
     const running = this.held.get(lease.id)
     if (this.#isClosing) return lease.again(0)
-    if (running !== undefined) return running.adopt(lease) ? undefined : lease.again(SAME_KEY_MS)
+    if (running !== undefined) return (await running.adopt(lease)) ? undefined : lease.again(SAME_KEY_MS)
     const run = new HeldRun(this.room, lease)
     this.held.set(lease.id, run)
     try {
