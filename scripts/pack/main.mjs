@@ -33,7 +33,7 @@ const OF_CHECKOUT = /^corespun-/
 const DOCUMENTS = ['README.md', 'LICENSE', 'examples']
 /** An install is small: a clone has the examples of servers, of other packages, and the long ones. */
 const LEFT_OUT = new RegExp(
-  'examples.(checkout|crawl|durable|effect|fleet|http|napa|nest|next|nitro|quicksort|seeds|' +
+  'examples.(checkout|crawl|durable|effect|fetch-all|fleet|http|napa|nest|next|nitro|quicksort|seeds|' +
     'served|service|shop|workflow)',
 )
 /** What makes the examples a workspace of the checkout, and what `npm start` runs there. */
