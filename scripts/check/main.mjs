@@ -15,7 +15,7 @@ import { contractTypes } from './contract-types.mjs'
 const PROJECTS = ['examples', 'bench']
 
 /** It reads how it formats, and what, from .oxfmtrc.json. */
-export const OXFMT = inRoot('node_modules', 'oxfmt', 'bin', 'oxfmt')
+const OXFMT = inRoot('node_modules', 'oxfmt', 'bin', 'oxfmt')
 const CLIPPY = ['--locked', '--workspace', '--all-targets', '--quiet', '--', '-D', 'warnings']
 const CHECKS = {
   types,

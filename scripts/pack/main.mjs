@@ -11,14 +11,13 @@
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync } from 'node:fs'
 import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { basename, dirname, join, relative, resolve, sep } from 'node:path'
+import { basename, dirname, join, relative, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { OXFMT } from '../check/main.mjs'
 import { compileCores } from '../cross/main.mjs'
 import { notices, partsOf } from '../cross/notices.mjs'
 import { noticesFile, PLATFORMS } from '../cross/platforms.mjs'
 import { compile, filesBelow, inRoot, MEMORY, must, npm, releasedCore, ROOT } from '../set-up/index.mjs'
-import { asPublished } from './documents.mjs'
+import { withoutMarks, withReachableLinks } from './documents.mjs'
 
 /**
  * The address of the public repository, such as `https://github.com/owner/name`, which a release sets.
@@ -29,15 +28,8 @@ const repository = () => process.env['CORESPUN_REPOSITORY'] ?? ''
 const CHECKOUT_ONLY = ['scripts', 'devDependencies', 'overrides', 'workspaces', 'files', 'scarfSettings']
 /** The conditions of exports under which a checkout is loaded from dist or joined. */
 const OF_CHECKOUT = /^corespun-/
-/** The other documents are for those who have the repository, or read the site. */
-const DOCUMENTS = ['README.md', 'LICENSE', 'examples']
-/** An install is small: a clone has the examples of servers, of other packages, and the long ones. */
-const LEFT_OUT = new RegExp(
-  'examples.(checkout|crawl|durable|effect|fetch-all|fleet|http|napa|nest|next|nitro|quicksort|seeds|' +
-    'served|service|shop|workflow)',
-)
-/** What makes the examples a workspace of the checkout, and what `npm start` runs there. */
-const WORKSPACE = /^examples\/(package\.json|tsconfig\.json|service\/start\.mjs)$/
+/** Other documents, and the examples, are for those who have the repository, or read the site. */
+const DOCUMENTS = ['README.md', 'LICENSE']
 /** What users load of lib; the core is in the package of the platform. */
 const BUNDLE = /\.js$|\.d\.ts$|\b(swc|rolldown|acorn|busboy|glob)\.[\w.]+$/
 
@@ -76,7 +68,7 @@ async function packIn(stages, folder, cores, report) {
   const manifest = JSON.parse(readFileSync(inRoot('package.json'), 'utf8'))
   const triples = readdirSync(cores).flatMap((name) => /^corespun\.(.+)\.node$/.exec(name)?.[1] ?? [])
   const platforms = triples.map((triple) => platformManifest(triple, manifest))
-  const staged = [await stagePackage(stages, manifest)]
+  const staged = [stagePackage(stages, manifest)]
   for (const platform of platforms) staged.push(await stagePlatform(stages, platform, cores))
   const paths = []
   for (const stage of staged) paths.push(await packStage(stage, folder, report))
@@ -136,28 +128,18 @@ export function publishedManifest(manifest) {
   return { ...Object.fromEntries(kept), ...linksTo(repository()), os, cpu, optionalDependencies }
 }
 
-async function stagePackage(stages, manifest) {
+function stagePackage(stages, manifest) {
   const stage = join(stages, manifest.name)
   const bundle = filesBelow(inRoot('lib'), (path) => BUNDLE.test(path))
   for (const path of bundle) cpSync(path, join(stage, relative(ROOT, path)))
-  const documents = DOCUMENTS.flatMap((name) => filesBelow(inRoot(name), (path) => !LEFT_OUT.test(path)))
-  const published = new Set(documents.map((path) => relative(ROOT, path).split(sep).join('/')))
   const files = repository() === '' ? '' : `${repository()}/blob/v${manifest.version}`
-  for (const path of published) {
-    if (WORKSPACE.test(path)) continue
-    const text = readFileSync(inRoot(path), 'utf8')
-    const document = await asPublished(path, text, (other) => published.has(other), files)
-    write(join(stage, document.path), document.text)
+  for (const name of DOCUMENTS) {
+    const text = withoutMarks(readFileSync(inRoot(name), 'utf8'))
+    const isPublished = (path) => DOCUMENTS.includes(path)
+    write(join(stage, name), withReachableLinks(text, name, isPublished, files))
   }
-  await formatted(stage, 'examples')
   writeJson(join(stage, 'package.json'), publishedManifest(manifest))
   return stage
-}
-
-/** Where types were erased there are gaps. */
-async function formatted(stage, folder) {
-  const config = ['--threads=1', '--config', inRoot('.oxfmtrc.json')]
-  await must('Formatting examples', process.execPath, [OXFMT, ...config, folder], { cwd: stage })
 }
 
 async function stagePlatform(stages, manifest, cores) {
