@@ -322,7 +322,7 @@ function keyValueOf(
       const isNow = from === 'now'
       const { values: count, streamInfo } = await confirmed(`watching ${name}`, values.status())
       const only = key === undefined ? {} : { key: token(key) }
-      const watched = values.watch(isNow ? { include: updates, ...only } : {})
+      const watched = values.watch({ ...(isNow && { include: updates }), ...only })
       const changes = await confirmed(`watching ${name}`, watched).catch(ifDenied)
       if (changes !== undefined) return consumed(changes, on, count > 0 && !isNow && key === undefined, over)
       const prefix = valueSubject(name, '')
