@@ -32,6 +32,7 @@ import { readProxyHeader } from './proxy-header.ts'
 import { hint, send, sendWhole } from './response.ts'
 import { NodeSockets } from './sockets.ts'
 import { type Client, responded } from '../../app/inject.ts'
+import { StatusError } from '../../app/status-error.ts'
 import { NativeRequest } from '../../fetch/request.ts'
 import type { Grant, Wire, WireEvents } from '../../message/wire.ts'
 
@@ -52,14 +53,17 @@ type Secure = typeof import('./tls.ts')
 
 /**
  * node:http leaves every request that offers an upgrade to its listener, if it has one. Only those that ask
- * for a WebSocket are left to ours; offers of h2c go on as HTTP/1.1.
+ * for a WebSocket are left to ours; offers of h2c go on as HTTP/1.1, and so does a request for a WebSocket
+ * behind one that has no response yet: a socket cannot be left to both.
  */
 class Incoming extends IncomingMessage {
   declare private offers: boolean
+  declare private isBehind: boolean | undefined
 
   get upgrade(): boolean {
     const isAsked = this.offers && this.method === 'GET' && this.httpVersion !== '1.0'
-    return isAsked && this.headers.upgrade?.toLowerCase() === 'websocket'
+    if (!isAsked || this.headers.upgrade?.toLowerCase() !== 'websocket') return false
+    return !(this.isBehind ??= Boolean((this.socket as Busy)._httpMessage))
   }
 
   set upgrade(offers: boolean) {
@@ -79,10 +83,13 @@ export class NodeCore implements Core {
   readonly #open = new Map<Socket, Map<ServerResponse, AbortController>>()
   readonly #counts = { connectionsTotal: 0, requests: 0, constants: 0, refused: 0, aborted: 0, cut: 0 }
   /**
-   * Connections that end with the response to the last request: one that was refused, or that offered an
-   * upgrade, where node:http loses what was read behind it. Nothing behind it is taken for a request.
+   * Connections that end with the response to the last request: one that was refused, whose response closes,
+   * or that offered an upgrade, where node:http loses what was read behind it. Nothing behind it is taken for
+   * a request.
    */
   readonly #ending = new WeakSet<Socket>()
+  /** What ends a connection whose parser has failed, when no more than so many responses are left. */
+  readonly #failed = new WeakMap<Socket, { readonly end: () => void; readonly left: number }>()
   /** The last request of a connection: what fails within its body belongs to it. */
   readonly #last = new WeakMap<Socket, IncomingMessage>()
   /** The clients that proxies have stated, and the peers of connections with TLS. */
@@ -122,6 +129,7 @@ export class NodeCore implements Core {
       .on('request', (request, response) => void this.#onRequest(request, response))
       .on('upgrade', (request, socket, head) => void this.#onUpgrade(request, socket as Socket, head))
       .on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+        if (this.#isEnding(request.socket)) return
         this.#last.set(request.socket, request)
         this.#refuse(request, response, [417, 'expectation'])
       })
@@ -231,15 +239,27 @@ export class NodeCore implements Core {
     // Behind the last request of a connection (RFC 9112, 9.6), whose response is still to be sent.
     const isLast = error.code === 'HPE_CLOSED_CONNECTION' || this.#ending.has(socket)
     const isWhole = this.#last.get(socket)?.complete !== false
-    if (isLast && isWhole && status === 400) return this.#lingering.behind(socket)
-    const isHeard = socket.writable && status !== 0 && !(socket as Busy)._httpMessage?.headersSent
+    if (isLast && isWhole && status !== 0) return this.#lingering.behind(socket)
+    // A request whose body has failed has no response; those before it have theirs first.
+    const left = isWhole ? 0 : 1
+    const isLater = status !== 0 && (this.#open.get(socket)?.size ?? 0) > left
+    const isHeard =
+      isLater || (socket.writable && status !== 0 && !(socket as Busy)._httpMessage?.headersSent)
     if (status !== 0 && isWhole) {
       const detail = (error as { reason?: string }).reason ?? error.message
       const refused = { what: 'request', reason: reasonOf(status), protocol: 'HTTP/1.1', detail } as const
       this.#count({ ...refused, status: isHeard ? status : 0 }, socket)
     }
-    if (isHeard) socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\n\r\n`)
-    socket.destroy(error)
+    const end = (): void => {
+      if (isHeard && socket.writable)
+        socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\n\r\n`)
+      if (isLater && isWhole) socket.destroySoon()
+      else socket.destroy(error)
+    }
+    if (!isLater) return end()
+    this.#ending.add(socket)
+    this.#failed.set(socket, { end, left })
+    if (isWhole) this.#lingering.behind(socket)
   }
 
   #closed(reason: string, remoteAddress = ''): void {
@@ -264,7 +284,10 @@ export class NodeCore implements Core {
     this.#lingering.after(request, socket)
     // node:http would read a body of any length away, to keep the connection.
     const closes = status === 413 || status === 400
-    if (closes) this.#ending.add(socket)
+    if (closes) {
+      this.#ending.add(socket)
+      this.#last.delete(socket) // what fails within its body changes nothing
+    }
     const close = closes ? { connection: 'close' } : {}
     response.writeHead(status, { 'content-length': 0, ...close }).end()
   }
@@ -309,13 +332,21 @@ export class NodeCore implements Core {
 
   async #onRequest(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { socket } = request
+    if (this.#isEnding(socket)) return
     this.#last.set(socket, request)
-    if (this.#ending.has(socket)) return
-    if (request.headers.upgrade !== undefined) {
-      this.#ending.add(socket)
-      response.shouldKeepAlive = false
-    }
-    await this.#respond(request, response, {})
+    if (request.headers.upgrade === undefined) return this.#respond(request, response, {})
+    this.#ending.add(socket)
+    response.shouldKeepAlive = false
+    await this.#respond(request, response, { upgrade: tooLate })
+  }
+
+  /** Whether a request is behind the last one of its connection; then it is dropped. */
+  #isEnding(socket: Socket): boolean {
+    for (const before of this.#open.get(socket)?.keys() ?? [])
+      if ((before as Closing)._last === true) this.#ending.add(socket)
+    const isEnding = this.#ending.has(socket)
+    if (isEnding) this.#lingering.behind(socket)
+    return isEnding
   }
 
   /** A request for a WebSocket; without one it gets a response like any other, the last of its connection. */
@@ -383,6 +414,9 @@ export class NodeCore implements Core {
       this.#counts.aborted += 1
       controller!.abort()
     }
+    if ((response as Closing)._last === true) this.#ending.add(socket)
+    const failed = this.#failed.get(socket)
+    if (failed !== undefined && open.size <= failed.left) failed.end()
     if (this.#isStopping && open.size === 0) socket.destroySoon()
   }
 }
@@ -393,6 +427,11 @@ function before(server: NetServer, first: (socket: Socket, serve: (socket: Socke
   server.removeAllListeners('connection').on('connection', (socket: Socket) => {
     first(socket, (ready) => own.call(server, ready))
   })
+}
+
+/** As the native core responds to a request for a WebSocket behind one that has no response yet. */
+function tooLate(): never {
+  throw new StatusError(503, 'the connection cannot become a WebSocket now')
 }
 
 /** The socket below the TLS of another. */
@@ -419,6 +458,8 @@ function secured(socket: Socket): {
 }
 
 type Busy = Socket & { readonly _httpMessage?: ServerResponse }
+/** Whether node:http has sent the head of a response that closes its connection. */
+type Closing = ServerResponse & { readonly _last?: boolean }
 
 /** The status for an error of node:http's parser or clock; 0: the connection has failed. */
 function statusOf({ code = '' }: NodeJS.ErrnoException): number {

@@ -31,9 +31,7 @@ export class Lingering {
 
   /** If node:http closes the connection when this request has its response, the rest of it is read. */
   after(request: IncomingMessage, socket: Socket): void {
-    // The sockets of other runtimes' node:http are not closed this way.
-    if (request.complete || otherRuntime() !== undefined) return
-    this.#instead(socket, () => request.complete)
+    if (!request.complete) this.#instead(socket, () => request.complete)
   }
 
   /** The client has sent more behind a request that closes the connection: that is dropped. */
@@ -42,6 +40,8 @@ export class Lingering {
   }
 
   #instead(socket: Socket, isRead: () => boolean): void {
+    // The sockets of other runtimes' node:http are not closed this way.
+    if (otherRuntime() !== undefined) return
     const { destroySoon } = Object.getPrototypeOf(socket) as Socket
     socket.destroySoon = () => {
       if (isRead() || socket.destroyed || this.#count >= this.#most) destroySoon.call(socket)
