@@ -82,6 +82,18 @@ const PROGRAMS: readonly Program[] = [
        await rest('/', { '/': () => new native('b') }))`,
     [true, true, 'b'],
   ]),
+  ...[
+    '(on, properties) => own(on, properties)',
+    '(on, all) => (Reflect.ownKeys(all).forEach((key) => Object.defineProperty(on, key, all[key])), on)',
+  ].map((wrapper): Program => [
+    `Node's classes are seen where a program has replaced Object.defineProperties by ${wrapper}`,
+    `const own = Object.defineProperties
+     const wrapper = Object.defineProperties = ${wrapper}
+     const native = globalThis.Response
+     print(new http.Response('a') instanceof native, Object.defineProperties === wrapper,
+       await rest('/', { '/': () => new native('b') }))`,
+    [true, true, 'b'],
+  ]),
   [
     "functions of Object are Node's once the classes are there",
     `globalThis.Response

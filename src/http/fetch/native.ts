@@ -5,9 +5,10 @@
  * What of ours inherits from them has to as soon as anybody can compare with them: when undici has defined
  * them, whoever has loaded it. The globals do not show that: since Node 24 a look at their descriptor loads
  * undici, and a program that assigns one takes Node's class away. So `Object.defineProperties`, by which
- * undici defines the three, is watched until then. That depends on its code: where that is not known to do
- * so, or this is a realm of node:vm, it is loaded at once. A program that replaces or redefines the global
- * dispatcher changes nothing of this.
+ * undici defines the three, is watched until then; if a program has replaced that function, what it has put
+ * there is watched once undici asks for the global dispatcher. A program that replaces or redefines that one
+ * changes nothing otherwise. All this depends on undici's code: where that is not known to do so, or this is
+ * a realm of node:vm, it is loaded at once.
  */
 
 import { isObject } from '../../base/index.ts'
@@ -29,6 +30,8 @@ const DISPATCHERS = [1, 2].map((version) => Symbol.for(`undici.globalDispatcher.
 const KNOWN: Readonly<Record<string, number>> = { 7: 30, 8: 12 }
 
 let classes: NativeClasses | undefined
+/** What watches `Object.defineProperties`. */
+let watcher: typeof Object.defineProperties | undefined
 const links = new Set<Link>()
 
 /** Node's classes, which are loaded now if they are not yet. */
@@ -113,7 +116,8 @@ function watch(): void {
     return defined
   }
   Object.defineProperty(define, 'name', { value: 'defineProperties' })
-  Object.defineProperties = define
+  watcher = define
+  Reflect.set(Object, 'defineProperties', define)
 }
 
 /** Whoever else asks for a dispatcher before undici has set it, as the package undici, finds Node's. */
@@ -125,6 +129,7 @@ function offer(name: symbol): void {
   }
   const get = (): unknown => {
     if (!isCalledByNode()) native()
+    else if (Object.defineProperties !== watcher) watch()
     end()
     return Reflect.get(globalThis, name)
   }
