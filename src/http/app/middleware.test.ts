@@ -393,9 +393,17 @@ onServer('a handler that takes too long: 503, and its signal is aborted', async 
   assert.deepEqual(await read(await fetch(`${server.url}/fast`)), [200, 'fast'])
 })
 
+test('a handler may have a second parameter that is optional', async () => {
+  const handler = (_: Request, context?: { readonly name: string }): string => `${context?.name}`
+  assert.equal(handler.length, 2)
+  const app = createApp({ routes: { '/': withMiddleware(handler, timeout(5000)) } })
+  assert.equal(await (await app.inject('/')).text(), 'undefined')
+})
+
 test('settings are checked where they are given', () => {
   assert.throws(() => new StatusError(200), { code: 'HTTP_ARGUMENT' })
   assert.throws(() => withMiddleware('x' as never), { code: 'HTTP_ARGUMENT' })
+  assert.throws(() => withMiddleware(timeout(5), () => 'x'), { code: 'HTTP_ARGUMENT' })
   assert.throws(() => use({}, 1 as never), { code: 'HTTP_ARGUMENT' })
   assert.throws(() => requestId({ header: 'a b' }), { code: 'HTTP_ARGUMENT' })
   assert.throws(() => accessLog({ log: {} as never }), {

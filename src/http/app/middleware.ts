@@ -70,9 +70,11 @@ export function withMiddleware<Pattern extends string>(
   const name = 'withMiddleware(): the handler'
   const expected = 'a function (request), before its middleware'
   if (typeof handler !== 'function') throw wrong(name, expected, handler)
-  if (handler.length > 1)
+  const list = checked(middleware)
+  // Middleware without `next` runs no handler, so it is one; a handler may have an optional second parameter.
+  if (handler.length > 1 && list.some(({ length }) => length < 2))
     throw new HttpError('HTTP_ARGUMENT', { name, expected, received: parametersOf(handler) })
-  return chained(handler as AnyHandler, checked(middleware)) as Handler<Pattern>
+  return chained(handler as AnyHandler, list) as Handler<Pattern>
 }
 
 /**
