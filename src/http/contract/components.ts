@@ -67,7 +67,13 @@ export class Components {
 function definitionName(reference: string): string | undefined {
   const [, key] = DEFINITION.exec(reference) ?? []
   if (key === undefined) return undefined
-  return decodeURIComponent(key).replaceAll('~1', '/').replaceAll('~0', '~')
+  let name = key
+  try {
+    name = decodeURIComponent(key)
+  } catch {
+    // of a library that does not escape the names
+  }
+  return name.replaceAll('~1', '/').replaceAll('~0', '~')
 }
 
 /** What a reference in a schema that comes alone leads to. */

@@ -14,10 +14,20 @@ const list = z.array(z.string())
 const ofEffect = <S extends Parameters<typeof Effect.toStandardSchemaV1>[0]>(schema: S) =>
   Effect.toStandardJSONSchemaV1(Effect.toStandardSchemaV1(schema))
 class Query extends Effect.Class<Query>('Query')({ tags: Effect.Array(Effect.String) }) {}
+/** A schema that accepts all, with that JSON Schema. */
+function described(properties: object): Schema {
+  const input = (): Record<string, unknown> => ({ type: 'object', properties })
+  const validate = (value: unknown) => ({ value })
+  return { '~standard': { version: 1, vendor: 'test', validate, jsonSchema: { input, output: input } } }
+}
 const info = { title: 'Tags', version: '1' }
 
 const LISTS: Record<string, Schema> = {
   'an array': z.object({ tags: list }),
+  'an array with a name that is no URI': z.object({ tags: list.meta({ id: '100%' }) }),
+  'an array that is narrowed': described({
+    tags: { type: 'array', allOf: [{ minItems: 1 }], anyOf: [{ maxItems: 2 }, { uniqueItems: true }] },
+  }),
   'an array with a name': z.object({ tags: list.meta({ id: 'Tags' }) }),
   'an object with a name': z.object({ tags: list }).meta({ id: 'Query' }),
   'an array or null': z.object({ tags: list.nullish() }),

@@ -80,6 +80,8 @@ function alternatives(value: unknown, whole: unknown, seen = new Set<unknown>())
   const parts: unknown[] = [anyOf, oneOf, allOf].flatMap((some) => some ?? [])
   if ($ref !== undefined) parts.push(definitionOf(String($ref), whole))
   const nested = parts.flatMap((part) => alternatives(part, whole, seen))
+  // Of what has a type, parts only narrow it, or have more properties.
+  if (own['type'] !== undefined) return [own, ...nested.filter((part) => 'properties' in part)]
   return parts.length === 0 || 'properties' in own ? [own, ...nested] : nested
 }
 
