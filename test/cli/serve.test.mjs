@@ -339,16 +339,20 @@ for (const [index, [name, text, answer]] of served.entries()) {
 
 // The notice comes after ten seconds, on one Node only.
 const loading = { timeout: 60_000, skip: skipOf(1) }
-for (const [file, waitsFor] of [
+const second = `import { openSync } from 'node:fs'
+try { openSync(new URL('second.taken', import.meta.url), 'wx') } catch { await new Promise(() => {}) }
+export default () => 'ok'`
+for (const [file, waitsFor, drain = '10m', code = 0] of [
   ['modules/never-loads.mjs', 'its code, or an await at its top level, has not ended'],
   [module('pending.mjs', 'export default new Promise(() => {})'), 'the promise of its app has not settled'],
+  [module('second.mjs', second), 'not all workers have loaded it', '1ms', 143],
 ])
   test(`${waitsFor}: that is reported, and one signal ends it at once`, loading, async () => {
-    const started = start(['serve', file, '--port', '0', '--drain', '10m'])
+    const started = start(['serve', file, '--port', '0', '--workers', '2', '--drain', drain])
     const notice = `corespun: still loading ${file}: ${waitsFor}; press Ctrl-C to stop\n`
     await until(started.child.stderr, () => started.err === notice)
     started.child.kill('SIGTERM')
-    assert.deepEqual(await started.ended, { code: 0, signal: null, out: '', err: '' })
+    assert.deepEqual(await started.ended, { code, signal: null, out: '', err: '' })
   })
 
 test('node:http serves with one worker', { timeout: 60_000 }, async () => {

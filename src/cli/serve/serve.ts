@@ -52,7 +52,10 @@ export async function serve(
   const watch = watchOf(zone, context)
   try {
     const loaded = new Int32Array(new SharedArrayBuffer(8))
-    const waitsFor = (): string => (loaded[1] === 0 ? OWN_CODE : 'the promise of its app has not settled')
+    const waitsFor = (): string => {
+      if (loaded[0] !== 0) return 'not all workers have loaded it'
+      return loaded[1] === 0 ? OWN_CODE : 'the promise of its app has not settled'
+    }
     const print = (line: string): void => void context.stderr.write(`corespun: ${line}\n`)
     const beginning = begin(zone, { url, loaded }, options, version?.order)
     const begun = loadedWithNotice(module, beginning, print, waitsFor)
