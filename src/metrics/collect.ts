@@ -217,7 +217,6 @@ function zones(collected: Collected): void {
 class FunctionLabels {
   readonly #own: Labelled
   readonly #outcomes: readonly Labelled[]
-  readonly #sums = TASK_TIMES.map(() => new Sum())
 
   constructor(zone: string, number: number) {
     const name = nameOf(number)
@@ -232,27 +231,12 @@ class FunctionLabels {
     const { values, key } = this.#own
     collected.add(RUNNING, values, [numbers[at++]], key)
     collected.add(TASK_CPU, values, [numbers[at++] / 1e9], key)
-    for (const [index, instrument] of TASK_TIMES.entries()) {
+    for (const instrument of TASK_TIMES) {
       const cells = cellsAt(numbers, at, 1 + BUCKETS)
-      cells[0] = this.#sums[index].at(cells[0] / 1e9, sumOf(cells))
+      cells[0] /= 1e9
       collected.add(instrument, values, cells, key)
       at += 1 + BUCKETS
     }
-  }
-}
-
-/**
- * The core measures its clock again and again, so a sum of times moves by some billionths either way. Here it
- * stays as long as its count does, and does not go down: Prometheus would take that for a restart.
- */
-class Sum {
-  #count = 0
-  #sum = 0
-
-  at(sum: number, count: number): number {
-    if (count !== this.#count) this.#sum = count > this.#count ? Math.max(sum, this.#sum) : sum
-    this.#count = count
-    return this.#sum
   }
 }
 

@@ -159,7 +159,8 @@ impl Functions {
             let now_ns = clock();
             let tick_ns = clock::tick_ns();
             let short_ns = self.unread_ticks as f64 * tick_ns;
-            cpu_ns = (now_ns - self.read_ns - short_ns).clamp(0.0, ticks as f64 * tick_ns);
+            // Whole: their sum is the same in any order of the workers.
+            cpu_ns = (now_ns - self.read_ns - short_ns).clamp(0.0, ticks as f64 * tick_ns).round();
             (self.read_ns, self.unread_ticks) = (now_ns, 0);
             self.of(number).cpu_ns += cpu_ns;
         }
@@ -187,7 +188,7 @@ impl Functions {
     #[cold]
     #[inline(never)]
     pub(crate) fn encode(&self, bounds_ns: &[f64]) -> Vec<f64> {
-        let tick_ns = clock::tick_ns();
+        let tick_ns = clock::steady_tick_ns();
         let mut numbers = Vec::new();
         for (&number, function) in self.numbers.iter().zip(&self.kept) {
             numbers.push(f64::from(number));
