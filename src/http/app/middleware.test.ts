@@ -403,7 +403,7 @@ test('a handler may have a second parameter that is optional', async () => {
 test('settings are checked where they are given', () => {
   assert.throws(() => new StatusError(200), { code: 'HTTP_ARGUMENT' })
   assert.throws(() => withMiddleware('x' as never), { code: 'HTTP_ARGUMENT' })
-  assert.throws(() => withMiddleware(timeout(5), () => 'x'), { code: 'HTTP_ARGUMENT' })
+  assert.throws(() => withMiddleware(timeout(5) as never, () => 'x'), { code: 'HTTP_ARGUMENT' })
   assert.throws(() => use({}, 1 as never), { code: 'HTTP_ARGUMENT' })
   assert.throws(() => requestId({ header: 'a b' }), { code: 'HTTP_ARGUMENT' })
   assert.throws(() => accessLog({ log: {} as never }), {
