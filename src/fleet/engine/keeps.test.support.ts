@@ -398,6 +398,16 @@ function counts(check: Check<Engine>): void {
     endAgain()
   })
 
+  check('a watcher of a key from now on has its deletion, of what nobody has seen, too', async (one, other) => {
+    const name = newName()
+    const [mine, others] = [await one.keyValue(name, { ttlMs: 0 }), await other.keyValue(name, { ttlMs: 0 })]
+    const changes = new Arrivals<Entry>()
+    const end = await others.watch(changes.push, { from: 'now', key: 'a' })
+    await Promise.all([mine.put('a', bytes('1')), mine.delete('a')])
+    while ((await changes.next()).bytes !== undefined);
+    end()
+  })
+
   check('what there is is counted, without being opened', async (one, other) => {
     const name = newName()
     const stateOf = async () => (await other.queues()).find((queue) => queue.name === name)

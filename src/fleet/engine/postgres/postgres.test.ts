@@ -11,8 +11,12 @@ import { Arrivals, bytes, newName, text } from '../conformance.test.support.ts'
 import type { Entry } from '../engine.ts'
 import { keepsConformance } from '../keeps.test.support.ts'
 import { Group } from './group.ts'
+import type { Link, Row } from './link.ts'
+import { namesIn } from './schema.ts'
 import { SKIP, serverOfFile } from './server.test.support.ts'
+import { valueStatements } from './statements.ts'
 import { keyOf, textOf } from './text.ts'
+import { Watching } from './watching.ts'
 
 test('postgres: any key is a text, and is read as it was', () => {
   for (const key of ['', 'a', 'ä/ключ', '\0', '\u0001', 'a\0b\u0001\u0001\u0002\0'])
@@ -41,6 +45,26 @@ test('postgres: what waits is one group, and of a group that is refused each is 
     ['a', 'bad', 'c'],
   ])
   await group.idle()
+})
+
+test('postgres: who watches a key has its value at once, also while others wait for changes', async () => {
+  let paused = (): void => {}
+  const isPaused = new Promise<void>((resolve) => (paused = resolve))
+  // Time does not pass.
+  const clock = { nowMs: () => 0, after: () => (paused(), () => {}) }
+  const sql = valueStatements(namesIn('corespun'))
+  const query = async (text: string, values: readonly unknown[] = []): Promise<Row[]> => {
+    const [ids, , afters] = values as readonly (readonly number[])[]
+    if (text === sql.lasts) return [{ at: 1, last: 7 }]
+    return ids.flatMap((id, at) => (afters[at] < 7 ? [{ id, key: 'a', revision: 7, bytes: bytes('x') }] : []))
+  }
+  const watching = new Watching({ query } as unknown as Link, clock, sql)
+  const changes = new Arrivals<Entry>()
+  await watching.watch('s', () => assert.fail(), { from: 'now', key: 'a' })
+  await isPaused
+  await watching.watch('s', changes.push, { key: 'a' })
+  assert.equal(text((await changes.next()).bytes), 'x')
+  watching.close()
 })
 
 if (SKIP !== false) test('postgres', { skip: SKIP })

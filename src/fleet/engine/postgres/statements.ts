@@ -194,11 +194,11 @@ export const valueStatements = ({ values, names }: Names) => ({
       WHERE v.store = w.store AND v.revision > w.after ORDER BY v.revision LIMIT $4) c
     ORDER BY w.id, c.revision`,
 
-  /** Watches, their stores, the revisions behind which they are, their keys; of those at 0 what is there. */
+  /** Watches, their stores, the revisions behind which they are, their keys; of those at -1 what is there. */
   changesOf: `SELECT w.id, v.key, v.revision, v.bytes
     FROM unnest($1::int[], $2::text[], $3::bigint[], $4::text[]) AS w(id, store, after, key)
     JOIN ${values} v ON v.store = w.store AND v.key = w.key AND v.revision > w.after
-      AND (w.after > 0 OR (${LIVE}))`,
+      AND (w.after >= 0 OR (${LIVE}))`,
 
   /** Channel, hints. A commit with a notification is synced otherwise, and is late by that. */
   hint: `WITH ${UNSYNCED} SELECT pg_notify($1, hint) FROM unnest($2::text[]) AS hint WHERE ${IS_UNSYNCED}`,

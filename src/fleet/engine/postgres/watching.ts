@@ -15,6 +15,8 @@ import { keyOf, textOf } from './text.ts'
 
 /** Most changes of a watch that are read at once. */
 const CHANGES_MAX = 500
+/** The revision of a watch that has had nothing yet, and is to have what there is of its key. */
+const ALL = -1
 
 interface Watch {
   readonly id: number
@@ -62,7 +64,8 @@ export class Watching {
 
   async watch(store: string, on: (entry: Entry) => void, options: Options = {}): Promise<End> {
     const { from, key, over = () => {} } = options
-    const watch: Watch = { id: ++this.#count, store, key, on, over, after: 0, isOver: false }
+    const after = key === undefined ? 0 : ALL
+    const watch: Watch = { id: ++this.#count, store, key, on, over, after, isOver: false }
     if (from === 'now') watch.after = await this.last(store)
     else if (key === undefined) await this.#begin(watch, await this.last(store))
     if (this.#isClosed) throw closedError()
@@ -70,6 +73,7 @@ export class Watching {
     this.#watches.set(watch.id, watch)
     this.#changed?.add(store)
     if (!this.#isLooking) void this.#look()
+    else if (watch.after === ALL) this.#wake?.()
     return () => {
       watch.isOver = true
       this.#watches.delete(watch.id)
