@@ -50,6 +50,7 @@ import {
   type Repeat,
   type EndedRecord,
   hasEnded,
+  isEndOf,
   readJob,
   readRecord,
   sendEnd,
@@ -207,9 +208,8 @@ export class Attempt {
     if (isReplaced || this.#isEnd(record)) this.#cancel()
   }
 
-  /** One that replaces another has no end but its own. */
   #isEnd(record: JobRecord | undefined): record is EndedRecord {
-    return hasEnded(record) && (!this.#replaces || record.addedMs === this.#identity)
+    return isEndOf(record, this.#identity, { replaces: this.#replaces })
   }
 
   #cancel(): void {

@@ -4,7 +4,7 @@
  * A job has its end in its record, by revision, as any other; a schedule is removed.
  */
 import { written } from '../wire.ts'
-import type { Engine } from '../engine/engine.ts'
+import type { Engine, Waiting } from '../engine/engine.ts'
 import { isDone } from '../errors.ts'
 import type { LiveState } from '../job-settings.ts'
 import type { Large } from './large.ts'
@@ -34,49 +34,51 @@ interface Of extends Pick<Room, 'queue' | 'records'> {
  */
 export async function cancelled(of: Of, key: string, state?: LiveState): Promise<Job | undefined> {
   const { large, queue, records } = of
-  let tried: { readonly job: Job; readonly addedMs: number } | undefined
+  let tried: { readonly job: Job; readonly addedMs: number; readonly item: Waiting } | undefined
   for (;;) {
     const entry = await records.get(key)
     const record = readRecord(entry?.bytes) ?? FRESH
     if (tried !== undefined && record.status === 'cancelled' && record.addedMs === tried.addedMs)
-      return ended(of, key, tried.job, { ...record, status: 'cancelled' }) // it was done, and not confirmed
+      return ended(of, key, tried, { ...record, status: 'cancelled' }) // it was done, and not confirmed
     const item = await queue.find(key)
     const job = item && readJob(item.bytes)
-    if (hasEnded(record) || job === undefined) return undefined
+    if (hasEnded(record) || item === undefined || job === undefined) return undefined
     // A schedule is one before a host has had it, too.
     const status = job.repeat === undefined ? record.status : 'scheduled'
     if (state !== undefined && status !== state) return undefined
     if (job.repeat !== undefined) {
-      await queue.remove(key)
-      await forgetSchedule(of, key)
+      // One that has replaced it meanwhile goes on.
+      await queue.remove(key, item)
+      await forgetSchedule(of, key, item.addedMs)
       await large.delete(job.args)
       return job
     }
-    const addedMs = identityOf(item!, job)
+    const addedMs = identityOf(item, job)
     const end = { ...record, status: 'cancelled', addedMs } as const
     const how = { revision: entry?.revision ?? 0, ttlMs: job.limits.ttlMs }
-    if (await isDone(records.put(key, writeRecord(end), how))) return ended(of, key, job, end)
-    tried = { job, addedMs }
+    if (await isDone(records.put(key, writeRecord(end), how))) return ended(of, key, { job, item }, end)
+    tried = { job, addedMs, item }
   }
 }
 
 async function ended(
   { engine, zone, large, queue }: Of,
   key: string,
-  job: Job,
+  { job, item }: { readonly job: Job; readonly item: Waiting },
   record: EndedRecord,
 ): Promise<Job> {
-  await queue.remove(key)
+  await queue.remove(key, item)
   engine.messages?.send(cancelSubject(zone), written('cancel', key))
   sendEnd(engine, zone, job, { key, record })
   await large.delete(job.args)
   return job
 }
 
-async function forgetSchedule({ records }: Of, key: string): Promise<void> {
+async function forgetSchedule({ records }: Of, key: string, addedMs: number): Promise<void> {
   for (;;) {
     const entry = await records.get(key)
-    if (readRecord(entry?.bytes)?.status !== 'scheduled') return
+    const record = readRecord(entry?.bytes)
+    if (record?.status !== 'scheduled' || record.addedMs > addedMs) return
     if (await isDone(records.delete(key, entry!.revision))) return
   }
 }

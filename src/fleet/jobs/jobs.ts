@@ -57,6 +57,7 @@ import {
   type EndedRecord,
   cancelSubject,
   hasEnded,
+  isEndOf,
   lettersName,
   queueName,
   readJob,
@@ -613,16 +614,19 @@ export class Jobs<Module> {
   async forget(key: string): Promise<boolean> {
     checkKey('jobs.forget()', key)
     const { queue, records, letters } = await this.#room()
+    // Found before the record: that of the next job with the key is another one.
+    const item = await queue.find(key)
     const entry = await records.get(key)
     const record = readRecord(entry?.bytes)
     if (!hasEnded(record)) return false
-    const letter = record.status === 'dead' ? readLetter((await letters.get(key))?.bytes) : undefined
-    await letters.delete(key)
-    // The item of a host that was lost behind the end: it would run again.
-    await queue.remove(key)
+    const letter = await letters.get(key)
+    if (letter !== undefined) await isDone(letters.delete(key, letter.revision))
+    // Of a host that was lost behind the end: it would run again. One that replaces the job does run.
+    if (item !== undefined && isEndOf(record, identityOf(item), readJob(item.bytes))) await queue.remove(key, item)
     this.#ends.drop(key)
     if (!(await isDone(records.delete(key, entry!.revision)))) return false
-    for (const carried of [record.value, argsIn(letter?.job)]) await this.#large.delete(carried)
+    const args = record.status === 'dead' ? argsIn(readLetter(letter?.bytes)?.job) : undefined
+    for (const carried of [record.value, args]) await this.#large.delete(carried)
     return true
   }
 

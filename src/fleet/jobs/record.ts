@@ -133,6 +133,14 @@ export type EndedRecord = JobRecord & { readonly status: 'done' | 'dead' | 'canc
 export const hasEnded = (record: JobRecord | undefined): record is EndedRecord =>
   record !== undefined && ENDS.has(record.status)
 
+/** Whether it is the end of a job: one that replaces another has no end but its own. */
+export const isEndOf = (
+  record: JobRecord | undefined,
+  identity: number,
+  job: Pick<Job, 'replaces'> | undefined,
+): record is EndedRecord =>
+  hasEnded(record) && (job?.replaces !== true || record.addedMs === identity)
+
 export const writeJob = (job: Job): Uint8Array => {
   const { name, args, rank, limits, repeat, trace, origin, submission, limit, woken, after, replaces } = job
   const more = [limit, woken, after, replaces]

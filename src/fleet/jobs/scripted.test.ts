@@ -724,3 +724,52 @@ played('a job that is cancelled without a confirmation has been cancelled', asyn
   assert.equal(await jobs.count(), 0)
   assert.equal((await jobs.get('k'))?.status, 'cancelled')
 })
+
+played('who cancels or forgets a job late leaves the next one of its key', async ({ caller, jobs }) => {
+  const next = ['next'] as const
+  let meanwhile = async (): Promise<unknown> => assert.fail()
+  // Each does something behind the read or the write that decides, which others are faster than.
+  const behind = { [recordsName(ZONE)]: 'put', [lettersName(ZONE)]: 'get' } as const
+  const engine = withStores(caller, (values, name) => {
+    const of = behind[name]
+    if (of === undefined) return values
+    const decides = async (...given: never[]): Promise<unknown> => {
+      const decided: unknown = await (values[of] as (...all: never[]) => Promise<unknown>)(...given)
+      await meanwhile()
+      return decided
+    }
+    return replaced(values, { [of]: decides })
+  })
+  const late = new Jobs<Module>(engine, ZONE)
+  const records = await caller.keyValue(recordsName(ZONE), { ttlMs: 0 })
+  await jobs.submit('replaced', 'work', ['x'])
+  meanwhile = () => jobs.submit('replaced', 'work', next, { replace: true })
+  assert.equal(await late.cancel('replaced'), true)
+  await records.put('freed', writeRecord({ ...FRESH, status: 'dead' }))
+  meanwhile = async () => [await jobs.forget('freed'), await jobs.submit('freed', 'work', next)]
+  assert.equal(await late.forget('freed'), false)
+  // The record of the job that it replaces is there until a host has it.
+  await jobs.submit('behind', 'work', ['x'], { delayMs: 1000 })
+  await jobs.submit('behind', 'work', next, { replace: true })
+  const { revision } = (await records.get('behind'))!
+  await records.put('behind', writeRecord({ ...FRESH, status: 'cancelled', addedMs: 1 }), { revision })
+  assert.equal(await jobs.forget('behind'), true)
+  assert.equal(await jobs.count(), 3)
+})
+
+played('who cancels a schedule leaves the one that replaces it meanwhile', async ({ caller, jobs }) => {
+  const queue = await caller.queue(queueName(ZONE))
+  const records = await caller.keyValue(recordsName(ZONE), { ttlMs: 0 })
+  const scheduled = (everyMs: number): Promise<boolean> =>
+    jobs.submit('s', 'work', ['x'], { schedule: { everyMs } })
+  const remove: typeof queue.remove = async (...given) => {
+    await scheduled(2000)
+    const { addedMs } = (await queue.find('s'))!
+    await records.put('s', writeRecord({ ...FRESH, status: 'scheduled', addedMs }))
+    await queue.remove(...given)
+  }
+  const engine = replaced(caller, { queue: async () => replaced(queue, { remove }) })
+  await scheduled(1000)
+  assert.equal(await new Jobs<Module>(engine, ZONE).cancel('s'), true)
+  assert.deepEqual([await jobs.count(), (await jobs.get('s'))?.status], [1, 'scheduled'])
+})
