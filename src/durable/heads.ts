@@ -46,32 +46,65 @@ async function lend(
   })
 }
 
-/** @throws {RunError} `RUN_TOO_LARGE`. */
-export async function begin({ engine, name, heads, queue }: Room, key: string, head: Head): Promise<void> {
+/** @throws {RunError} `RUN_TOO_LARGE`, `RUN_UNREADABLE`. */
+export async function begin(room: Room, key: string, head: Head): Promise<void> {
+  const { engine, name, heads, queue } = room
+  const run = { name, key }
   const bytes = writeHead(head)
   const bytesMax = engine.messageBytesMax - RECORD_BYTES
   if (bytes.length > bytesMax)
     throw new RunError('RUN_TOO_LARGE', { what: 'the input of the run', bytes: bytes.length, bytesMax })
-  const overOf = ({ bytes: item }: { readonly bytes: Uint8Array }): number | undefined =>
-    readable({ name, key }, key, () => readHead(item)).over
   const begunMs = engine.clock.nowMs()
-  await certainly(engine, async () => {
+  // Of two that start it at once both write the head that the item has.
+  const first = await certainly(engine, async () => {
     while (!(await queue.add(key, bytes, 1))) {
       const found = await queue.find(key)
       if (found === undefined) continue
+      const { over } = headIn(run, found.bytes)
+      if (over === undefined) return found.bytes
       // That of a run which was forgotten begins nothing, and may be removed before this one has a head.
-      const isLeft = overOf(found) !== undefined && (await heads.get(key)) === undefined
-      if (!isLeft || (await queue.add(key, bytes, 1, found))) return
+      const isLeft = (await heads.get(key)) === undefined
+      if (!isLeft || (await queue.add(key, bytes, 1, found))) break
+    }
+    return bytes
+  })
+  await certainly(engine, async () => {
+    let revision = 0
+    while (!(await isDone(heads.put(key, first, { revision })))) {
+      const found = await heads.get(key)
+      if (!(await isToBegin(room, run, first, found?.bytes))) return
+      revision = found?.revision ?? 0
     }
   })
-  // Unless somebody else has started it, or it runs.
-  await certainly(engine, () => isDone(heads.put(key, bytes, { revision: 0 })))
   if (engine.clock.nowMs() - begunMs < LATE_MS) return
   // Who wakes one that was forgotten may have replaced the item, and that have ended without a head.
   const item = await certainly(engine, () => queue.find(key))
-  if (item !== undefined && overOf(item) !== 0) return
+  if (item !== undefined && headIn(run, item.bytes).over !== 0) return
   const found = (await certainly(engine, () => heads.get(key)))?.bytes
-  if (found !== undefined && Buffer.compare(found, bytes) === 0) await lendAgain({ engine, queue }, key)
+  if (found !== undefined && Buffer.compare(found, first) === 0) await lendAgain(room, key)
+}
+
+/**
+ * Whether the item still begins its run although another head was there: that of a run that was forgotten, as
+ * a process writes it, and deletes it, that was cut off with its item. Nothing is recorded of it.
+ * @param first The head of the item. @param found What the key has by now.
+ */
+async function isToBegin(
+  room: Room,
+  run: RunFacts,
+  first: Uint8Array,
+  found: Uint8Array | undefined,
+): Promise<boolean> {
+  const other = found && headIn(run, found)
+  if (other !== undefined) {
+    const { id, status, by, before, journal, next, over } = other
+    if (id === headIn(run, first).id || status !== 'running') return false
+    // Whoever has one that had a checkpoint, or was run again or copied, has written one of these.
+    if ((by ?? before ?? journal ?? next ?? over) !== undefined) return false
+  }
+  const item = await room.queue.find(run.key)
+  if (item === undefined || Buffer.compare(item.bytes, first) !== 0) return false
+  return other === undefined || (await journalNamed(room, run, other.id).read()).length === 0
 }
 
 /**
@@ -124,29 +157,31 @@ interface HeadEntry {
  * @param lease Of the item.
  */
 export async function headOfItem(
-  { engine, heads, queue }: Room,
+  room: Room,
   run: RunFacts,
   lease: () => Lease,
   goesOn: () => boolean,
 ): Promise<HeadEntry | undefined> {
+  const { engine, heads, queue } = room
   const { key } = run
   const { bytes } = lease()
-  const headIn = (read: Uint8Array): Head => readable(run, key, () => readHead(read))
-  const { over } = headIn(bytes)
+  const { over } = headIn(run, bytes)
   // This process was cut off, and the run has ended and was forgotten. Who wakes one replaces its item too.
   const isGone = async (): Promise<boolean> => {
     const item = await queue.find(key)
     if (item?.addedMs === lease().addedMs) return false
-    return item === undefined || headIn(item.bytes).over === undefined
+    return item === undefined || headIn(run, item.bytes).over === undefined
   }
   let isOwn = false
   const read = async (): Promise<HeadEntry | undefined> => {
     const found = await heads.get(key)
     let revision = found?.revision ?? 0
-    if (found?.bytes === undefined && over !== undefined) return undefined
-    if (found?.bytes !== undefined && revision !== over) {
+    const kept = found?.bytes
+    if (kept === undefined && over !== undefined) return undefined
+    const isOther = kept !== undefined && revision !== over
+    if (isOther && (over !== undefined || !(await isToBegin(room, run, bytes, kept)))) {
       // Else one that was written here, and not confirmed.
-      if (!isOwn || Buffer.compare(found.bytes, bytes) !== 0) return { bytes: found.bytes, revision }
+      if (!isOwn || Buffer.compare(kept, bytes) !== 0) return { bytes: kept, revision }
     } else {
       isOwn = true
       const written = await unlessConflict(heads.put(key, bytes, { revision }))

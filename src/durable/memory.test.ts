@@ -469,6 +469,50 @@ test('a run whose item was replaced and ended before it had a head is taken', as
   await starting.close()
 })
 
+test('a run begins with the head of its item, whatever was written before it has one', async () => {
+  const begun: number[] = []
+  const first = durable('first', function* (n: number) {
+    begun.push(n)
+    return n
+  })
+  await using fleet = await connect('memory:first')
+  const { engine: plain } = fleet
+  await using others = await runs(fleet, { definitions: [first], runsMax: 0 })
+  const heads = await plain.keyValue(headsName('first'), { ttlMs: 0 })
+  const forgotten = await others.start('first', 0, { key: 'forgotten' })
+  const { bytes: left = assert.fail() } = (await heads.get('forgotten')) ?? {}
+  assert.deepEqual([await forgotten.cancel({ now: true }), await forgotten.forget()], [true, true])
+  // As a process writes it that was cut off when it had its item, and as it deletes it then.
+  const writeLeft = (key: string): Promise<number> => heads.put(key, left, { revision: 0 })
+  const before: Record<string, () => Promise<unknown>> = {
+    written: () => writeLeft('written'),
+    deleted: async () => heads.delete('deleted', await writeLeft('deleted')),
+    started: () => others.start('first', 0, { key: 'started' }),
+  }
+  const engine: Engine = {
+    ...seen(plain, 'first', () => {}),
+    keyValue: async (name, options) => {
+      const values = await plain.keyValue(name, options)
+      const put: typeof values.put = async (key, bytes, how) => {
+        await before[key]?.()
+        delete before[key]
+        return values.put(key, bytes, how)
+      }
+      return name === headsName('first') ? { ...values, put } : values
+    },
+  }
+  const work = await Runs.open(engine, [first] as const, { runsMax: 0, leaseMs: 600, idleMs: 60_000 })
+  const keys = ['written', 'deleted', 'started', 'later']
+  const started = await Promise.all(keys.map((key, n) => work.start('first', n + 1, { key })))
+  for (const run of started) assert.equal((await run.state()).status, 'running')
+  await heads.delete('later')
+  await writeLeft('later')
+  await using _ = await runs(fleet, { definitions: [first] })
+  assert.deepEqual(await Promise.all(started.map((run) => run.result())), [1, 2, 3, 4])
+  assert.deepEqual(begun.sort(), [1, 2, 3, 4])
+  await work.close()
+})
+
 test('what a process has reported of a run is not that of the next one with its key', async () => {
   let end = (): void => {}
   const reported = durable('reported', function* () {
