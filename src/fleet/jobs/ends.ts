@@ -13,6 +13,8 @@ import { type EndedRecord, endSubject, hasEnded, originSubject, readEnd, readRec
 
 /** How many keys of own jobs are remembered whose end has not been reported. */
 const OPEN_MAX = 65_536
+/** How many are left out at once: what looks for the oldest passes over all that were. */
+const LEFT_OUT = 1024
 
 export class Ends {
   /** The id of this connection, in jobs that it submits. */
@@ -41,8 +43,16 @@ export class Ends {
     const open = this.#open.get(key)
     if (open !== undefined) return [open, false]
     this.#open.set(key, ++this.#count)
-    if (this.#open.size > OPEN_MAX) this.#open.delete(this.#open.keys().next().value as string)
+    if (this.#open.size > OPEN_MAX) this.#leaveOut()
     return [this.#count, true]
+  }
+
+  #leaveOut(): void {
+    let left = LEFT_OUT
+    for (const oldest of this.#open.keys()) {
+      this.#open.delete(oldest)
+      if (--left === 0) return
+    }
   }
 
   /** It was not submitted, or has ended. */

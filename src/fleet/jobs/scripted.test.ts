@@ -219,6 +219,13 @@ played('the end of a job that comes late is not that of the next one with its ke
   stop()
 })
 
+played('of own jobs whose end is not waited for the newest are remembered', async ({ caller }) => {
+  const ends = new Ends(caller, ZONE, () => assert.fail())
+  const last = 65_536
+  for (let key = 0; key <= last; key++) ends.begin(String(key))
+  assert.deepEqual([ends.isOpen('0'), ends.isOpen('1024'), ends.isOpen(String(last))], [false, true, true])
+})
+
 played('a job that waits for its zone does not run, and is not lost with its host', async (world) => {
   const { jobs } = world
   for (const name of ['one', 'two', 'three']) {
