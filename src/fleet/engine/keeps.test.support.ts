@@ -398,7 +398,7 @@ function counts(check: Check<Engine>): void {
     endAgain()
   })
 
-  check('a watcher of a key from now on has its deletion, of what nobody has seen, too', async (one, other) => {
+  check('a watcher of a key from now on has the deletion of what it has not seen', async (one, other) => {
     const name = newName()
     const [mine, others] = [await one.keyValue(name, { ttlMs: 0 }), await other.keyValue(name, { ttlMs: 0 })]
     const changes = new Arrivals<Entry>()

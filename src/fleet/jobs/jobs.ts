@@ -622,7 +622,8 @@ export class Jobs<Module> {
     const letter = await letters.get(key)
     if (letter !== undefined) await isDone(letters.delete(key, letter.revision))
     // Of a host that was lost behind the end: it would run again. One that replaces the job does run.
-    if (item !== undefined && isEndOf(record, identityOf(item), readJob(item.bytes))) await queue.remove(key, item)
+    if (item !== undefined && isEndOf(record, identityOf(item), readJob(item.bytes)))
+      await queue.remove(key, item)
     this.#ends.drop(key)
     if (!(await isDone(records.delete(key, entry!.revision)))) return false
     const args = record.status === 'dead' ? argsIn(readLetter(letter?.bytes)?.job) : undefined

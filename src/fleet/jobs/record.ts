@@ -138,8 +138,7 @@ export const isEndOf = (
   record: JobRecord | undefined,
   identity: number,
   job: Pick<Job, 'replaces'> | undefined,
-): record is EndedRecord =>
-  hasEnded(record) && (job?.replaces !== true || record.addedMs === identity)
+): record is EndedRecord => hasEnded(record) && (job?.replaces !== true || record.addedMs === identity)
 
 export const writeJob = (job: Job): Uint8Array => {
   const { name, args, rank, limits, repeat, trace, origin, submission, limit, woken, after, replaces } = job
