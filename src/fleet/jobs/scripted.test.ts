@@ -735,18 +735,21 @@ played('a job that is cancelled without a confirmation has been cancelled', asyn
 played('who cancels or forgets a job late leaves the next one of its key', async ({ caller, jobs }) => {
   const next = ['next'] as const
   let meanwhile = async (): Promise<unknown> => assert.fail()
-  // Each does something behind the read or the write that decides, which others are faster than.
-  const behind = { [recordsName(ZONE)]: 'put', [lettersName(ZONE)]: 'get' } as const
-  const engine = withStores(caller, (values, name) => {
-    const of = behind[name]
-    if (of === undefined) return values
-    const decides = async (...given: never[]): Promise<unknown> => {
-      const decided: unknown = await (values[of] as (...all: never[]) => Promise<unknown>)(...given)
-      await meanwhile()
-      return decided
-    }
-    return replaced(values, { [of]: decides })
-  })
+  // Others are faster behind the write that cancels, and behind the record that is to be forgotten.
+  const engine = withStores(caller, (values, name) =>
+    replaced(values, {
+      async put(...given) {
+        const written = await values.put(...given)
+        if (name === recordsName(ZONE)) await meanwhile()
+        return written
+      },
+      async get(key) {
+        const found = await values.get(key)
+        if (name === lettersName(ZONE)) await meanwhile()
+        return found
+      },
+    }),
+  )
   const late = new Jobs<Module>(engine, ZONE)
   const records = await caller.keyValue(recordsName(ZONE), { ttlMs: 0 })
   await jobs.submit('replaced', 'work', ['x'])
