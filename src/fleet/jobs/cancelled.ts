@@ -14,7 +14,7 @@ import {
   FRESH,
   type Job,
   cancelSubject,
-  hasEnded,
+  isEndOf,
   readJob,
   readRecord,
   sendEnd,
@@ -37,23 +37,26 @@ export async function cancelled(of: Of, key: string, state?: LiveState): Promise
   let tried: { readonly job: Job; readonly addedMs: number; readonly item: Waiting } | undefined
   for (;;) {
     const entry = await records.get(key)
-    const record = readRecord(entry?.bytes) ?? FRESH
-    if (tried !== undefined && record.status === 'cancelled' && record.addedMs === tried.addedMs)
-      return ended(of, key, tried, { ...record, status: 'cancelled' }) // it was done, and not confirmed
+    const found = readRecord(entry?.bytes)
+    if (tried !== undefined && found?.status === 'cancelled' && found.addedMs === tried.addedMs)
+      return ended(of, key, tried, { ...found, status: 'cancelled' }) // it was done, and not confirmed
     const item = await queue.find(key)
     const job = item && readJob(item.bytes)
-    if (hasEnded(record) || item === undefined || job === undefined) return undefined
+    if (item === undefined || job === undefined) return undefined
+    const addedMs = identityOf(item, job)
+    if (isEndOf(found, addedMs, job)) return undefined
+    // That of a job which this one replaces is not its own.
+    const record = found?.addedMs === addedMs ? found : FRESH
     // A schedule is one before a host has had it, too.
     const status = job.repeat === undefined ? record.status : 'scheduled'
     if (state !== undefined && status !== state) return undefined
     if (job.repeat !== undefined) {
       // One that has replaced it meanwhile goes on.
       await queue.remove(key, item)
-      await forgetSchedule(of, key, item.addedMs)
+      await forgetSchedule(of, key, addedMs)
       await large.delete(job.args)
       return job
     }
-    const addedMs = identityOf(item, job)
     const end = { ...record, status: 'cancelled', addedMs } as const
     const how = { revision: entry?.revision ?? 0, ttlMs: job.limits.ttlMs }
     if (await isDone(records.put(key, writeRecord(end), how))) return ended(of, key, { job, item }, end)

@@ -618,12 +618,12 @@ export class Jobs<Module> {
     const item = await queue.find(key)
     const entry = await records.get(key)
     const record = readRecord(entry?.bytes)
-    if (!hasEnded(record)) return false
+    const job = item && readJob(item.bytes)
+    if (!isEndOf(record, item && identityOf(item, job), job)) return false
     const letter = await letters.get(key)
     if (letter !== undefined) await isDone(letters.delete(key, letter.revision))
-    // Of a host that was lost behind the end: it would run again. One that replaces the job does run.
-    if (item !== undefined && isEndOf(record, identityOf(item), readJob(item.bytes)))
-      await queue.remove(key, item)
+    // Of a host that was lost behind the end: it would run again.
+    if (item !== undefined) await queue.remove(key, item)
     this.#ends.drop(key)
     if (!(await isDone(records.delete(key, entry!.revision)))) return false
     const args = record.status === 'dead' ? argsIn(readLetter(letter?.bytes)?.job) : undefined

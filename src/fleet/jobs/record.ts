@@ -136,7 +136,7 @@ export const hasEnded = (record: JobRecord | undefined): record is EndedRecord =
 /** Whether it is the end of a job: one that replaces another has no end but its own. */
 export const isEndOf = (
   record: JobRecord | undefined,
-  identity: number,
+  identity: number | undefined,
   job: Pick<Job, 'replaces'> | undefined,
 ): record is EndedRecord => hasEnded(record) && (job?.replaces !== true || record.addedMs === identity)
 

@@ -763,8 +763,10 @@ played('who cancels or forgets a job late leaves the next one of its key', async
   await jobs.submit('behind', 'work', next, { replace: true })
   const { revision } = (await records.get('behind'))!
   await records.put('behind', writeRecord({ ...FRESH, status: 'cancelled', addedMs: 1 }), { revision })
-  assert.equal(await jobs.forget('behind'), true)
+  assert.equal(await jobs.forget('behind'), false)
   assert.equal(await jobs.count(), 3)
+  assert.deepEqual([await jobs.cancel('behind'), await jobs.forget('behind')], [true, true])
+  assert.equal(await jobs.count(), 2)
 })
 
 played('who cancels a schedule leaves the one that replaces it meanwhile', async ({ caller, jobs }) => {
