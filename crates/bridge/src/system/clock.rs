@@ -4,6 +4,8 @@
 //! nanoseconds of a tick are computed from both clocks when they are asked for. Times are for statistics
 //! and for deciding when to grow: a wrong reading does no harm, and differences are never below zero.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
 mod counter {
     use std::sync::LazyLock;
@@ -26,38 +28,11 @@ mod counter {
 
 #[cfg(not(any(miri, loom)))]
 mod anchor {
-    use std::{
-        sync::LazyLock,
-        time::{Duration, Instant},
-    };
+    use std::{sync::LazyLock, time::Instant};
 
     /// The first reading of both clocks.
-    pub static FIRST: LazyLock<(Instant, u64)> = LazyLock::new(both);
-
-    /// A reading of both at one moment: of several, the one that the least has interrupted.
-    pub fn both() -> (Instant, u64) {
-        let read = || super::counter::read().unwrap_or(0);
-        let readings = (0..5).map(|_| {
-            let (before, now, after) = (read(), Instant::now(), read());
-            (after.saturating_sub(before), (now, before))
-        });
-        readings.min_by_key(|&(took, _)| took).expect("there are five").1
-    }
-
-    /// Nanoseconds of a tick, between the first reading and this one.
-    pub fn tick_ns(read: fn() -> (Instant, u64)) -> f64 {
-        let (instant, first) = *FIRST;
-        if super::counter::read().is_none() {
-            return 1.0;
-        }
-        // The first answers would be rough: wait for a millisecond once, when a process has just begun.
-        while instant.elapsed() < Duration::from_millis(1) {
-            std::hint::spin_loop();
-        }
-        let (now, last) = read();
-        let passed = last.saturating_sub(first);
-        if passed == 0 { 1.0 } else { (now - instant).as_nanos() as f64 / passed as f64 }
-    }
+    pub static FIRST: LazyLock<(Instant, u64)> =
+        LazyLock::new(|| (Instant::now(), super::counter::read().unwrap_or(0)));
 }
 
 /// The CPU time that this thread has used, in nanoseconds.
@@ -76,21 +51,30 @@ pub fn ticks() -> u64 {
 
 /// Nanoseconds of a tick, as both clocks have it since the first reading.
 pub fn tick_ns() -> f64 {
-    #[cfg(any(miri, loom))]
-    return 1.0;
     #[cfg(not(any(miri, loom)))]
-    anchor::tick_ns(|| (std::time::Instant::now(), ticks()))
+    {
+        let (instant, first) = *anchor::FIRST;
+        if counter::read().is_some() {
+            // The first answers would be rough: wait for a millisecond once, when a process has just begun.
+            while instant.elapsed() < std::time::Duration::from_millis(1) {
+                std::hint::spin_loop();
+            }
+            let passed = ticks().saturating_sub(first);
+            return if passed == 0 { 1.0 } else { instant.elapsed().as_nanos() as f64 / passed as f64 };
+        }
+    }
+    1.0
 }
 
 /// The same as it was when it was first asked for this way, for totals: one that moves by some billionths
 /// with each measurement is less than before half of the time, which Prometheus takes for a restart.
 pub fn steady_tick_ns() -> f64 {
-    #[cfg(any(miri, loom))]
-    return 1.0;
-    #[cfg(not(any(miri, loom)))]
-    {
-        static STEADY: std::sync::OnceLock<f64> = std::sync::OnceLock::new();
-        *STEADY.get_or_init(|| anchor::tick_ns(anchor::both))
+    static STEADY: AtomicU64 = AtomicU64::new(0);
+    let now = tick_ns();
+    // Relaxed: nothing else is read by it.
+    match STEADY.compare_exchange(0, now.to_bits(), Ordering::Relaxed, Ordering::Relaxed) {
+        Ok(_) => now,
+        Err(first) => f64::from_bits(first),
     }
 }
 

@@ -159,8 +159,9 @@ impl Functions {
             let now_ns = clock();
             let tick_ns = clock::tick_ns();
             let short_ns = self.unread_ticks as f64 * tick_ns;
+            cpu_ns = (now_ns - self.read_ns - short_ns).clamp(0.0, ticks as f64 * tick_ns);
             // Whole: their sum is the same in any order of the workers.
-            cpu_ns = (now_ns - self.read_ns - short_ns).clamp(0.0, ticks as f64 * tick_ns).round();
+            cpu_ns = cpu_ns as u64 as f64;
             (self.read_ns, self.unread_ticks) = (now_ns, 0);
             self.of(number).cpu_ns += cpu_ns;
         }
