@@ -130,6 +130,18 @@ test('every relative link of the documents leads to a file of the tarball', () =
   assert.ok(documents.length > 0)
 })
 
+test('what guides name below node_modules/corespun is installed', () => {
+  const guides = filesBelow(inRoot('docs', 'guide'), (path) => path.endsWith('.md'))
+  const named = guides.flatMap(
+    (path) => readFileSync(path, 'utf8').match(/node_modules\/corespun\/[\w./-]+/g) ?? [],
+  )
+  assert.deepEqual(
+    named.filter((path) => !existsSync(join(project, path))),
+    [],
+  )
+  assert.ok(named.length > 0)
+})
+
 test('the command runs a function of the project', () => {
   const lines = "({ path, lines: readFileSync(path, 'utf8').split('\\n').length })"
   writeFileSync(
