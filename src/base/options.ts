@@ -119,8 +119,6 @@ function isOf(kind: Kind<unknown>, value: unknown): boolean {
   }
 }
 
-const NONE = Object.freeze(Object.create(null)) as Record<string, unknown>
-
 /** What lies in another option, which may be a Proxy that throws. */
 const NESTED: Kind<unknown> = {
   expected: 'an object',
@@ -147,16 +145,26 @@ export function optionsOf<Table extends Kinds>(
   call: string,
   within = '',
 ): OptionsOf<Table> {
+  if (given === undefined) return defaultsOf(kinds)
   const names = Object.keys(kinds)
   if (within !== '') valueOfKind(call, within, given, NESTED, wrong)
-  const own: Record<string, unknown> =
-    given === undefined
-      ? NONE
-      : ownOptions(given as Record<string, unknown>, new Set(names), wrong, call, within)
+  const own = ownOptions(given as Record<string, unknown>, new Set(names), wrong, call, within)
   const values: Record<string, unknown> = {}
   for (const name of names)
     values[name] = valueOfKind(call, optionName(within, name), own[name], kinds[name], wrong)
   return Object.freeze(values) as never
+}
+
+/** One record for all calls without an option, which most are. */
+const DEFAULTS = new WeakMap<Kinds, OptionsOf<Kinds>>()
+
+function defaultsOf<Table extends Kinds>(kinds: Table): OptionsOf<Table> {
+  let known = DEFAULTS.get(kinds)
+  if (known === undefined) {
+    const defaults = Object.entries(kinds).map(([name, kind]) => [name, kind.default] as const)
+    DEFAULTS.set(kinds, (known = Object.freeze(Object.fromEntries(defaults))))
+  }
+  return known as OptionsOf<Table>
 }
 
 /**

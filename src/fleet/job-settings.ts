@@ -159,20 +159,21 @@ const JOB_KINDS = {
   client: CLIENT_KIND,
 }
 
-const LIMIT_KINDS = {
-  ...RETRY_KINDS,
+const { missingMs: MISSING_KIND, ...OTHER_RETRY_KINDS } = RETRY_KINDS
+/** A list, since each job that is read is compared with it. */
+const LIMIT_KINDS = Object.entries({
+  ...OTHER_RETRY_KINDS,
   delayMs: JOB_KINDS.delayMs,
   ttlMs: JOB_KINDS.ttlMs,
   timeoutMs: milliseconds(TIMER_MS_MAX, 0),
-}
+})
 
 /** Whether these are complete limits of a job, as another process has written them. */
 export function areLimits(limits: unknown): boolean {
   const given = Object(limits) as Record<string, unknown>
   // Absent in jobs that have the default.
-  const { missingMs, ...kinds } = LIMIT_KINDS
-  const isMissingMs = given['missingMs'] === undefined || missingMs.accepts(given['missingMs'])
-  return isMissingMs && Object.entries(kinds).every(([name, kind]) => kind.accepts(given[name]))
+  const isMissingMs = given['missingMs'] === undefined || MISSING_KIND.accepts(given['missingMs'])
+  return isMissingMs && LIMIT_KINDS.every(([name, kind]) => kind.accepts(given[name]))
 }
 
 /** Whether this is a schedule of a job, as another process has written it. */
