@@ -249,7 +249,7 @@ export class FleetHost {
     const { id, name, url, zone, leaseMs } = this.#offer
     const capacity = this.#capacity
     const [{ JobTaker }, { JobRunner }] = await Promise.all([import('../jobs/taker.ts'), import('./job.ts')])
-    const runner = (this.#runner = new JobRunner(zone, { url, zone: name }, this.#polling))
+    const runner = (this.#runner = new JobRunner(zone, { url, zone: name }))
     // A zone that others use too may have tasks of theirs.
     const isAlone = this.#own !== undefined || capacity === Infinity
     const isFree = (): boolean => isAlone && this.inFlight + runner.size < capacity

@@ -11,7 +11,6 @@ import type { RemoteZone } from '../../zone/internal.ts'
 import type { JobTask } from '../jobs/attempt.ts'
 import { REPORTS, type JobFacts } from '../worker/current.ts'
 import { JobRunner } from './job.ts'
-import { Polling } from './polling.ts'
 
 /** One job at a zone that never ends it. */
 function played(task: Partial<JobTask>) {
@@ -24,7 +23,7 @@ function played(task: Partial<JobTask>) {
       return (why: unknown) => stopped.push(why)
     },
   }
-  const runner = new JobRunner(zone as unknown as RemoteZone, { url: 'u', zone: 'z' }, new Polling())
+  const runner = new JobRunner(zone as unknown as RemoteZone, { url: 'u', zone: 'z' })
   const outcome = runner.run({
     key: 'k',
     attempt: 1,

@@ -13,7 +13,6 @@ import { CLOCK, type End } from '../engine/engine.ts'
 import type { JobOutcome, JobTask } from '../jobs/attempt.ts'
 import { isOutside } from './capacity.ts'
 import { LEAVING, REPORTS, type JobFacts } from '../worker/current.ts'
-import type { Polling } from './polling.ts'
 import { inTrace } from './running.ts'
 import { type Outcome, type Target, errorFrame, ofZone } from '../worker/task.ts'
 
@@ -32,15 +31,13 @@ interface Run {
 export class JobRunner {
   readonly #zone: RemoteZone
   readonly #target: Omit<Target, 'name'>
-  readonly #polling: Polling
   readonly #running = new Map<string, Run>()
   readonly #reports = new BroadcastChannel(REPORTS).unref()
   #leavings: BroadcastChannel | undefined
   #isLeaving = false
 
-  constructor(zone: RemoteZone, target: Omit<Target, 'name'>, polling: Polling) {
+  constructor(zone: RemoteZone, target: Omit<Target, 'name'>) {
     this.#zone = zone
-    this.#polling = polling
     this.#target = target
     this.#reports.addEventListener('message', (event) => {
       const [run, report] = (event as unknown as { data: [string, Uint8Array | true | undefined] }).data
@@ -102,7 +99,6 @@ export class JobRunner {
   }
 
   #called(given: [Target, Uint8Array, JobFacts], running: Run): Promise<Outcome> {
-    const begunMs = this.#polling.begun()
     const { timeoutMs, signal } = running.job
     const { isAnnounced } = given[2]
     let endTimer: End = () => {}
@@ -120,10 +116,7 @@ export class JobRunner {
         })
       }
     })
-    return called.finally(() => {
-      endTimer()
-      this.#polling.ended(begunMs)
-    })
+    return isAnnounced ? called.finally(() => endTimer()) : called
   }
 
   close(): void {
