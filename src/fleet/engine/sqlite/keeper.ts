@@ -28,6 +28,9 @@ interface Watcher {
   readonly after: number
 }
 
+/** Watchers by store and key, or all keys. */
+type Watched = Map<string, Map<string | undefined, (readonly [id: number, after: number])[]>>
+
 /** Codes after which the file is left alone. */
 const FATAL: ReadonlySet<unknown> = new Set(['FLEET_FILE_CORRUPT', 'FLEET_FILE_FOREIGN'])
 const SWEEP_MS = 1000
@@ -53,8 +56,8 @@ export class Keeper {
   /** What is lent here, by number. */
   readonly #lent = new Map<number, { readonly taker: number; readonly attempt: number; untilMs: number }>()
   readonly #watchers = new Map<number, Watcher>()
-  /** Those that are watched; `undefined`: watches have begun or ended since. */
-  #stores: ReadonlySet<string> | undefined
+  /** `undefined`: watches have begun or ended since. */
+  #stores: Watched | undefined
   /** Changes up to this revision have been reported. */
   #reported = 0
   /** The last revision that this connection has committed. */
@@ -135,8 +138,16 @@ export class Keeper {
     }
   }
 
-  #watched(): ReadonlySet<string> {
-    return (this.#stores ??= new Set([...this.#watchers.values()].map(({ store }) => store)))
+  #watched(): Watched {
+    if (this.#stores !== undefined) return this.#stores
+    const stores: Watched = (this.#stores = new Map())
+    for (const [id, { store, key, after }] of this.#watchers) {
+      const keys = stores.get(store) ?? new Map()
+      stores.set(store, keys)
+      if (keys.has(key)) keys.get(key)!.push([id, after])
+      else keys.set(key, [[id, after]])
+    }
+    return stores
   }
 
   #apart(requests: readonly Request[], outcome: Outcome): void {
@@ -168,47 +179,26 @@ export class Keeper {
   #do(request: Request, begun: (() => void)[], entries: Outcome['entries']): unknown {
     const tables = this.#tables
     switch (request[1]) {
-      case 'openQueue':
-        return tables.openQueue(request[2])
-      case 'add':
-        return tables.add(request[2], request[3], request[4], request[5], request[6])
-      case 'find':
-        return tables.find(request[2], request[3])
-      case 'pageItems':
-        return tables.pageItems(request[2], request[3], request[4])
-      case 'remove':
-        return tables.remove(request[2], request[3], request[4])
-      case 'count':
-        return tables.count(request[2])
-      case 'queues':
-        return tables.queues()
       case 'extend':
       case 'again':
       case 'done':
         return this.#lentChanges(request, begun)
-      case 'openStore':
-        return tables.openStore(request[2], request[3])
-      case 'get':
-        return tables.get(request[2], request[3])
-      case 'getObject':
-        return tables.getObject(request[2], request[3], request[4])
       case 'put': {
         const [id, , store, key, bytes, revision, ttlMs, item] = request
         const written = tables.put(store, key, bytes, revision, ttlMs)
         if (item !== undefined) this.#lentChanges([id, 'done', ...item], begun)
         return written
       }
-      case 'pageValues':
-        return tables.pageValues(request[2], request[3])
-      case 'last':
-        return tables.last(request[2])
-      case 'valuesIn':
-        return tables.valuesIn(request[2])
       case 'take':
       case 'endTake':
       case 'watch':
       case 'endWatch':
         return this.#waits(request, begun, entries)
+      default: {
+        // The tables have an operation of that name, with these arguments.
+        const [, name, ...args] = request
+        return Reflect.apply(tables[name], tables, args) as unknown
+      }
     }
   }
 
@@ -309,11 +299,10 @@ export class Keeper {
 
   #entriesOf(change: Change, found: (readonly [number, Entry])[]): void {
     let entry: Entry | undefined
-    for (const [id, { store, key, after }] of this.#watchers) {
-      if (store !== change.store || change.revision <= after) continue
-      if (key !== undefined && key !== change.key) continue
-      found.push([id, (entry ??= this.#tables.written(change))])
-    }
+    const keys = this.#watched().get(change.store)
+    for (const watchers of [keys?.get(undefined), keys?.get(change.key)])
+      for (const [id, after] of watchers ?? [])
+        if (change.revision > after) found.push([id, (entry ??= this.#tables.written(change))])
   }
 
   #lend(nowMs: number, { leases }: Outcome): void {
@@ -345,15 +334,17 @@ export class Keeper {
     return free.filter(([, room]) => room > 0)
   }
 
-  /** One item to each in turn. */
+  /** All that it has room for to the one taker of a queue, and of several one item to each in turn. */
   #lendTo(free: readonly (readonly [Taker, number])[], nowMs: number): (readonly [Taker, Lent, number])[] {
     const lent: (readonly [Taker, Lent, number])[] = []
+    const isAlone = new Set(free.map(([{ queue }]) => queue)).size === free.length
     for (let turn = 0, left = free; left.length > 0; turn++) {
       left = left.filter(([taker, room]) => {
+        const count = isAlone ? room : 1
         const untilMs = nowMs + taker.leaseMs
-        const item = turn < room ? this.#tables.lend(taker.queue, untilMs, taker.values) : undefined
-        if (item !== undefined) lent.push([taker, item, untilMs])
-        return item !== undefined
+        const items = turn < room ? this.#tables.lend(taker.queue, count, untilMs, taker.values) : []
+        for (const item of items) lent.push([taker, item, untilMs])
+        return !isAlone && items.length > 0
       })
     }
     return lent

@@ -19,7 +19,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { FleetError, type FleetCodes } from '../../errors.ts'
 import { Arrivals, bytes, newName, text } from '../conformance.test.support.ts'
-import type { Entry, Lease } from '../engine.ts'
+import type { Entry, Lease, Rank } from '../engine.ts'
 import { keepsConformance } from '../keeps.test.support.ts'
 import { folderOf, runsHere } from './node.test.support.ts'
 import { sqliteEngine } from './sqlite.ts'
@@ -178,7 +178,7 @@ if (runsHere(import.meta.url)) {
     const none = { name: 'r', waiting: 0, lent: 0, waitedMs: 0 }
     assert.deepEqual(tables.queues(), [{ name: 'q', waiting: 3, lent: 0, waitedMs: 300 }, none])
     tables.remove('q', 'of rank 2')
-    const lent = tables.lend('q', nowMs + 1000)!
+    const [lent] = tables.lend('q', 1, nowMs + 1000)
     assert.equal(lent.id, 'of rank 0')
     tables.lendUntil(lent.seq, lent.attempt, 0)
     assert.deepEqual(tables.queues(), [{ name: 'q', waiting: 1, lent: 1, waitedMs: 100 }, none])
@@ -257,6 +257,31 @@ if (runsHere(import.meta.url)) {
     assert.deepEqual([lease.id, lease.attempt], ['a', 2])
     await lease.done()
     await other.close()
+  })
+
+  test('sqlite: of two takers of a queue each has one item in turn', async () => {
+    const engine = await sqliteEngine(newFile())
+    const taken: string[] = []
+    const leases = new Arrivals<Lease>()
+    const take = async (name: string, taker: string, leasesMax: number): Promise<void> => {
+      const on = (lease: Lease): void => {
+        taken.push(`${taker} ${lease.id}`)
+        leases.push(lease)
+      }
+      await (await engine.queue(name)).take(on, { leasesMax, leaseMs: 3_600_000 })
+    }
+    const added = async (name: string, ranks: readonly Rank[]): Promise<void> => {
+      const queue = await engine.queue(name)
+      await Promise.all(ranks.map((rank, n) => queue.add(`${name}${n}`, bytes('x'), rank)))
+      for (const _ of ranks) await leases.next()
+    }
+    await take('q', 'one', 2)
+    await added('q', [1, 0])
+    await take('r', 'a', 3)
+    await take('r', 'b', 3)
+    await added('r', [2, 1, 1, 0])
+    assert.deepEqual(taken, ['one q1', 'one q0', 'a r3', 'b r1', 'a r2', 'b r0'])
+    await engine.close()
   })
 
   test('sqlite: another program that writes is waited for', async () => {

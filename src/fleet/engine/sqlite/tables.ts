@@ -54,7 +54,31 @@ const SWEEP_MAX = 500
 const CHANGES_MAX = 1000
 
 type Row = Record<string, SQLInputValue>
+/** An item that is next, and its value where there is one. */
+interface NextRow {
+  readonly seq: number
+  readonly id: string
+  readonly added_ms: number
+  readonly attempts: number
+  readonly bytes: Uint8Array
+  readonly revision?: number | null
+  readonly value?: Uint8Array | null
+}
+
 const LIVE = 'bytes IS NOT NULL AND (ends_ms = 0 OR ends_ms > ?)'
+/** What each job needs: a text that is put together anew is hashed anew. */
+const GET = `SELECT revision, bytes FROM corespun_values WHERE store = ? AND key = ? AND ${LIVE}`
+const ADD = 'INSERT OR IGNORE INTO corespun_items (queue, id, rank, added_ms, bytes) VALUES (?, ?, ?, ?, ?)'
+const IS_NEXT = 'WHERE queue = ? AND until_ms = 0 ORDER BY rank, seq LIMIT ?'
+const NEXT = `SELECT seq, id, added_ms, attempts, bytes FROM corespun_items ${IS_NEXT}`
+const NEXT_WITH_VALUES = `SELECT seq, id, added_ms, attempts, item.bytes, live.revision, live.bytes AS value
+  FROM corespun_items AS item LEFT JOIN corespun_values AS live
+  ON store = ? AND key = id AND live.bytes IS NOT NULL AND (ends_ms = 0 OR ends_ms > ?) ${IS_NEXT}`
+const LEND = 'UPDATE corespun_items SET attempts = attempts + 1, until_ms = ? WHERE seq = ?'
+const VALUE = 'INTO corespun_values (store, key, ends_ms, bytes) VALUES (?, ?, ?, ?)'
+const NEW_VALUE = `INSERT OR IGNORE ${VALUE}`
+const CHANGES =
+  'SELECT revision, store, key FROM corespun_values WHERE revision > ? ORDER BY revision LIMIT ?'
 
 export class Tables {
   readonly #db: DatabaseSync
@@ -62,6 +86,8 @@ export class Tables {
   readonly #statements = new Map<string, StatementSync>()
   /** Of each store that this transaction writes: its last revision, and how many values more it has. */
   readonly #written = new Map<string, { last: number; more: number }>()
+  /** The last revision, once this transaction has it. */
+  #last: number | undefined
 
   constructor(db: DatabaseSync, nowMs: () => number) {
     this.#db = db
@@ -85,6 +111,7 @@ export class Tables {
   /** A transaction begins: whatever another has written was kept, or taken back. */
   begin(): void {
     this.#written.clear()
+    this.#last = undefined
   }
 
   /** What stores have is counted once in a transaction, at its end, or before it is read. */
@@ -108,8 +135,7 @@ export class Tables {
   ): boolean | undefined {
     if (unless !== undefined && this.get(unless, id) !== undefined) return undefined
     if (insteadMs !== undefined && !this.remove(queue, id, insteadMs)) return false
-    const into = 'INSERT INTO corespun_items (queue, id, rank, added_ms, bytes) VALUES (?, ?, ?, ?, ?)'
-    return this.#run(`${into} ON CONFLICT DO NOTHING`, queue, id, rank, this.#nowMs(), bytes) === 1
+    return this.#run(ADD, queue, id, rank, this.#nowMs(), bytes) === 1
   }
 
   find(queue: string, id: string): Waiting | undefined {
@@ -156,24 +182,22 @@ export class Tables {
     return this.#run(changed, Math.ceil(untilMs), seq, attempt) === 1
   }
 
-  /** The item of a queue that is next. @param values The store that has its value. */
-  lend(queue: string, untilMs: number, values?: string): Lent | undefined {
-    const first = 'SELECT seq FROM corespun_items WHERE queue = ? AND until_ms = 0 ORDER BY rank, seq LIMIT 1'
-    const row = this.#get(
-      `UPDATE corespun_items SET attempts = attempts + 1, until_ms = ? WHERE seq = (${first}) ` +
-        'RETURNING seq, id, added_ms, attempts, bytes',
-      Math.ceil(untilMs),
-      queue,
-    )
-    if (row === undefined) return undefined
-    const { seq, id, attempts, bytes } = row as {
-      seq: number
-      id: string
-      attempts: number
-      bytes: Uint8Array
-    }
-    const value = values === undefined ? undefined : (this.get(values, id) ?? null)
-    return { seq, id, bytes, attempt: attempts, addedMs: addedMsOf(row), value }
+  /**
+   * The items of a queue that are next, which may be fewer than `count`.
+   * @param values The store that has their values.
+   */
+  lend(queue: string, count: number, untilMs: number, values?: string): Lent[] {
+    const rows =
+      values === undefined
+        ? this.#sql(NEXT).all(queue, count)
+        : this.#sql(NEXT_WITH_VALUES).all(values, this.#nowMs(), queue, count)
+    // By RETURNING an item would take five times as long.
+    return (rows as unknown as NextRow[]).map(({ seq, id, added_ms, attempts, bytes, revision, value }) => {
+      this.#run(LEND, Math.ceil(untilMs), seq)
+      const found = value == null ? null : { key: id, bytes: value, revision: Number(revision) }
+      const entry = values === undefined ? undefined : found
+      return { seq, id, bytes, attempt: attempts + 1, addedMs: addedMsOf({ seq, added_ms }), value: entry }
+    })
   }
 
   hasReady(queue: string): boolean {
@@ -219,12 +243,9 @@ export class Tables {
   }
 
   get(store: string, key: string): Entry | undefined {
-    const row = this.#get(
-      `SELECT revision, bytes FROM corespun_values WHERE store = ? AND key = ? AND ${LIVE}`,
-      store,
-      key,
-      this.#nowMs(),
-    ) as { revision: number; bytes: Uint8Array } | undefined
+    const row = this.#get(GET, store, key, this.#nowMs()) as
+      | { revision: number; bytes: Uint8Array }
+      | undefined
     return row && { key, bytes: row.bytes, revision: row.revision }
   }
 
@@ -246,9 +267,8 @@ export class Tables {
   ): number {
     const nowMs = this.#nowMs()
     const endsMs = bytes === undefined ? nowMs + MARK_MS : ttlMs === 0 ? 0 : Math.ceil(nowMs + ttlMs)
-    const insert = 'INTO corespun_values (store, key, ends_ms, bytes) VALUES (?, ?, ?, ?)'
     if (revision === 0 && bytes !== undefined) {
-      const added = this.#sql(`INSERT OR IGNORE ${insert}`).run(store, key, endsMs, bytes)
+      const added = this.#sql(NEW_VALUE).run(store, key, endsMs, bytes)
       if (added.changes === 1) return this.#wrote(store, added.lastInsertRowid, 1)
     }
     const found = this.#get(
@@ -261,17 +281,12 @@ export class Tables {
     const current = found?.['live'] === 1 ? Number(found['revision']) : 0
     if (revision !== undefined && revision !== current) throw new Refusal('FLEET_CONFLICT', { key, revision })
     if (bytes === undefined && current === 0) return 0
-    const { lastInsertRowid } = this.#sql(`INSERT OR REPLACE ${insert}`).run(
-      store,
-      key,
-      endsMs,
-      bytes ?? null,
-    )
+    const { lastInsertRowid } = this.#sql(`INSERT OR REPLACE ${VALUE}`).run(store, key, endsMs, bytes ?? null)
     return this.#wrote(store, lastInsertRowid, Number(bytes !== undefined) - Number(found?.['had'] ?? 0))
   }
 
   #wrote(store: string, rowid: number | bigint, more: number): number {
-    const last = Number(rowid)
+    const last = (this.#last = Number(rowid))
     const written = this.#written.get(store)
     if (written === undefined) this.#written.set(store, { last, more })
     else {
@@ -303,7 +318,8 @@ export class Tables {
 
   /** The last revision of the file. */
   lastRevision(): number {
-    return Number(this.#get("SELECT seq FROM sqlite_sequence WHERE name = 'corespun_values'")?.['seq'] ?? 0)
+    const last = "SELECT seq FROM sqlite_sequence WHERE name = 'corespun_values'"
+    return (this.#last ??= Number(this.#get(last)?.['seq'] ?? 0))
   }
 
   /** Reads none of them: of those that are counted in the table, what has ended and is not swept is read. */
@@ -325,8 +341,7 @@ export class Tables {
 
   /** The writes behind a revision, of each key the last one; a part of them, the first ones. */
   changesSince(revision: number): Change[] {
-    const changes = 'SELECT revision, store, key FROM corespun_values WHERE revision > ? ORDER BY revision'
-    return this.#sql(`${changes} LIMIT ${CHANGES_MAX}`).all(revision) as unknown as Change[]
+    return this.#sql(CHANGES).all(revision, CHANGES_MAX) as unknown as Change[]
   }
 
   /** What was written; no bytes when it was deleted. */
