@@ -34,6 +34,8 @@ export interface RequestCount {
   traced(traceId: string, spanId: string): RequestCount
   /** Counts the same request, and the CPU time that it has used by then. */
   measured(used: { readonly cpuMs: number }): RequestCount
+  /** Where this request is to be measured: runs its handler. */
+  within?(handle: () => void): void
 }
 
 /** The counts of a server of this thread, since it listens. */

@@ -5,103 +5,24 @@
  * Reading neither waits for another thread nor interrupts one.
  */
 import { Counts, Kind, thisBridge, thisScratch } from '../bridge/index.ts'
-import { COUNTS, Table, native } from '../native/index.ts'
+import { Table, native } from '../native/index.ts'
 import { labelOfKey } from '../transport/internal.ts'
-import { type Exemplar, readExemplars } from './exemplars.ts'
-import { type Instrument, type InstrumentKey, LISTED, TASK_SECONDS, numberOf } from './instruments.ts'
-import { countedThreads, readSheets, sumOf, unended } from './sheet.ts'
+import { TASK_SECONDS, numberOf } from './instruments.ts'
+import { Collected, type Family, type Point, copied, pointOf } from './points.ts'
+import { type Counted, countedThreads, readSheets, sumOf, unended } from './sheet.ts'
 import { look } from './thread.ts'
-
-/** One series of an instrument. */
-export interface Point {
-  /** That of its values among those of the instrument. */
-  readonly key: string
-  /** In the order of the instrument's attributes; absent ones are ''. */
-  readonly values: readonly (string | number)[]
-  /** The value; of a histogram the sum, and the count of each bucket. */
-  readonly cells: number[]
-  /** Of buckets of a histogram; `undefined` where none has one. */
-  exemplars: (Exemplar | undefined)[] | undefined
-}
-
-/** An instrument and its series. */
-export interface Family {
-  readonly instrument: Instrument
-  readonly points: readonly Point[]
-}
 
 /** The most stores that are read, and the most locks of each kind: those first by name. */
 const NAMES_MAX = 1000
 const LOCK_KINDS = ['lock', 'rwLock', 'semaphore'] as const
-/** Zones, in the order of the core: why a call was not accepted. */
+/** Zones, in the order of the core: what each has, and why a call was not accepted. */
+const ZONE = ['tasksWaiting', 'tasksWaitingBytes', 'workers', 'workersAsleep', 'zoneErrors'] as const
 const REFUSALS = ['full', 'bytes', 'too-large', 'closed', 'broadcasts', 'too-deep', 'deadlock', 'tenant']
 const OUTCOMES = ['done', 'failed', 'died', 'withdrawn']
 const BOUNDS_NS = Float64Array.from(TASK_SECONDS, (seconds) => seconds * 1e9)
 const BUCKETS = TASK_SECONDS.length + 1
 /** Numbers of a function: itself, its outcomes, how many run, CPU time, and two times with their buckets. */
 const FUNCTION_NUMBERS = 3 + OUTCOMES.length + 2 * (1 + BUCKETS)
-
-/** Figures that do not add up. */
-const LONGEST = new Set((['Mean', 'P50', 'P99', 'Max'] as const).map((key) => numberOf(`loopDelay${key}`)))
-
-class Collected {
-  readonly #points = LISTED.map(() => new Map<string, Point>())
-  readonly #exemplars: { readonly point: readonly [number, string]; readonly found: Point['exemplars'] }[] =
-    []
-
-  /**
-   * Adds cells that are the caller's: they become the point's.
-   * @param key That of the values, where the caller has it from the last time.
-   */
-  add(instrument: number, values: Point['values'], cells: number[], key = keyOf(values)): void {
-    const points = this.#points[instrument]
-    const point = points.get(key)
-    if (point === undefined) points.set(key, { key, values, cells, exemplars: undefined })
-    // A worker that leaves, and the one that has its name now.
-    else if (LONGEST.has(instrument)) point.cells[0] = Math.max(point.cells[0], cells[0])
-    else for (let index = 0; index < cells.length; index++) point.cells[index] += cells[index]
-  }
-
-  put(key: InstrumentKey, value: number, ...values: Point['values']): void {
-    this.add(numberOf(key), values, [value])
-  }
-
-  addExemplars(instrument: number, values: Point['values'], words: Int32Array): void {
-    this.#exemplars.push({ point: [instrument, values.join('\0')], found: readExemplars(words) })
-  }
-
-  points(key: InstrumentKey): Point[] {
-    return [...this.#points[numberOf(key)].values()]
-  }
-
-  families(): Family[] {
-    for (const { point, found } of this.#exemplars.splice(0))
-      this.#show(this.#points[point[0]].get(point[1]), found)
-    return LISTED.map((instrument, number) => ({ instrument, points: [...this.#points[number].values()] }))
-  }
-
-  /** Of several threads the latest ones. */
-  #show(point: Point | undefined, found: Point['exemplars'] = []): void {
-    if (point === undefined) return
-    const before = point.exemplars ?? []
-    point.exemplars = found.map((one, bucket) => {
-      const other = before[bucket]
-      return one === undefined || (other !== undefined && other.atS > one.atS) ? other : one
-    })
-  }
-}
-
-/** Series without any value, and those that did not fit, are shown as the same. */
-function keyOf(values: Point['values']): string {
-  return values[0] === '' && values.every((value) => value === '') ? '' : values.join('\0')
-}
-
-/** A copy of some numbers, as an array: making a typed one takes several times as long. */
-function cellsAt(numbers: Float64Array, at: number, count: number): number[] {
-  const cells: number[] = []
-  for (let index = at; index < at + count; index++) cells.push(numbers[index])
-  return cells
-}
 
 /** A connection to a fleet, as far as its queues of durable jobs and runs are concerned. */
 export interface JobQueues {
@@ -126,7 +47,7 @@ export interface JobQueue {
 }
 
 /**
- * All instruments, with the figures of this moment.
+ * All instruments, with the figures of this moment; valid until this thread collects again.
  * @param queues Of fleets.
  */
 export function collect(queues: readonly JobQueue[] = []): Family[] {
@@ -147,7 +68,9 @@ export function collect(queues: readonly JobQueue[] = []): Family[] {
   stores(collected)
   locks(collected)
   own(collected)
-  return collected.families()
+  const families = collected.families()
+  collected.forgetOthers()
+  return families
 }
 
 /** What the sheets contain. */
@@ -156,23 +79,30 @@ export function counted(): Collected {
   const collected = new Collected()
   for (const reading of readSheets()) {
     const { instrument, values, cells, exemplars } = reading
+    const point = (reading.point = pointOf(instrument, values, reading.point))
     if (exemplars === undefined)
-      collected.add(instrument, values, cellsAt(cells, 0, cells.length), (reading.key ??= keyOf(values)))
-    else collected.addExemplars(instrument, values, exemplars)
+      collected.add(instrument, point, (reading.copy = copied(reading.copy, cells, 0, cells.length)))
+    else collected.addExemplars(point, exemplars)
   }
   return collected
 }
 
 /** A request that has ended is counted by its duration, and one that has not by the difference. */
 function countEnds(collected: Collected): void {
-  const readings = (['activeRequests', 'requestSeconds', 'requests'] as const).flatMap((key) =>
-    collected.points(key).map(({ values, cells }) => ({ instrument: numberOf(key), values, cells })),
-  )
-  const active = unended(readings)
-  for (const { cells } of collected.points('activeRequests')) cells[0] = 0
+  const active = unended(requestsOf(collected))
+  for (const point of collected.points('activeRequests')) point.cells = [0]
   for (const { values, count } of active) collected.put('activeRequests', Math.max(0, count), ...values)
-  for (const { values, cells } of collected.points('requestSeconds'))
-    collected.put('requests', sumOf(cells), ...values)
+  for (const point of collected.points('requestSeconds')) {
+    point.counterpart = pointOf(REQUESTS, point.values, point.counterpart)
+    collected.add(REQUESTS, point.counterpart, [sumOf(point.cells)])
+  }
+}
+
+const REQUESTS = numberOf('requests')
+
+function* requestsOf(collected: Collected): Generator<Counted> {
+  for (const key of ['activeRequests', 'requestSeconds', 'requests'] as const)
+    for (const { values, cells } of collected.points(key)) yield { instrument: numberOf(key), values, cells }
 }
 
 /** What the core has counted of tasks. */
@@ -184,76 +114,76 @@ export function zoneFigures(): Collected {
 
 function zones(collected: Collected): void {
   thisBridge()
-  const counts = new Float64Array(COUNTS)
-  const found: typeof labels = new Map()
+  const found: typeof functionsKnown = new Map()
   for (const zone of native.zoneIds().split('\0')) {
     const handle = zone === '' ? -1 : native.zoneOpen(zone)
     // It has ended meanwhile.
     if (handle < 0) continue
-    native.zoneCounts(handle, new Uint8Array(counts.buffer))
-    const functions = new Float64Array(native.zoneFunctions(handle, new Uint8Array(BOUNDS_NS.buffer)).buffer)
+    const numbers = new Float64Array(native.zoneFunctions(handle, new Uint8Array(BOUNDS_NS.buffer)).buffer)
     native.zoneDrop(handle)
-    const [waiting, waitingBytes, , , , , workers, asleep, , , errors] = counts as unknown as number[]
-    collected.put('tasksWaiting', waiting, zone)
-    collected.put('tasksWaitingBytes', waitingBytes, zone)
-    collected.put('workers', workers, zone)
-    collected.put('workersAsleep', asleep, zone)
-    collected.put('zoneErrors', errors, zone)
-    for (const [index, reason] of REFUSALS.entries())
-      if (functions[index] > 0) collected.put('tasksRefused', functions[index], zone, reason)
-    const known = labels.get(zone) ?? new Map<number, FunctionLabels>()
+    for (const [index, key] of ZONE.entries()) collected.put(key, numbers[index], zone)
+    for (const [index, reason] of REFUSALS.entries()) {
+      const count = numbers[ZONE.length + index]
+      if (count > 0) collected.put('tasksRefused', count, zone, reason)
+    }
+    const known = functionsKnown.get(zone) ?? new Map<number, FunctionFigures>()
     found.set(zone, known)
-    for (let at = REFUSALS.length; at < functions.length; at += FUNCTION_NUMBERS) {
-      const number = functions[at]
+    for (let at = ZONE.length + REFUSALS.length; at < numbers.length; at += FUNCTION_NUMBERS) {
+      const number = numbers[at]
       let own = known.get(number)
-      if (own === undefined) known.set(number, (own = new FunctionLabels(zone, number)))
-      own.collect(collected, functions, at + 1)
+      if (own === undefined) known.set(number, (own = new FunctionFigures(zone, number)))
+      own.collect(collected, numbers, at + 1)
     }
   }
-  labels = found
+  functionsKnown = found
 }
 
-/** The attributes of a function's series, which are the same in each collection. */
-class FunctionLabels {
-  readonly #own: Labelled
-  readonly #outcomes: readonly Labelled[]
+/** A function: its series, and what they were in the last collection. */
+class FunctionFigures {
+  readonly #values: readonly Point['values'][]
+  readonly #points: (Point | undefined)[] = []
+  #numbers: readonly number[] = []
+  #cells: readonly (readonly number[])[] = []
 
   constructor(zone: string, number: number) {
-    const name = nameOf(number)
-    this.#own = labelled([zone, name])
-    this.#outcomes = OUTCOMES.map((outcome) => labelled([zone, name, outcome]))
+    const own = [zone, nameOf(number)]
+    this.#values = FUNCTION.map((_, index) => (index < OUTCOMES.length ? [...own, OUTCOMES[index]] : own))
   }
 
   /** @param from Where the function's numbers begin, among those of the core. */
   collect(collected: Collected, numbers: Float64Array, from: number): void {
-    let at = from
-    for (const { values, key } of this.#outcomes) collected.add(TASKS, values, [numbers[at++]], key)
-    const { values, key } = this.#own
-    collected.add(RUNNING, values, [numbers[at++]], key)
-    collected.add(TASK_CPU, values, [numbers[at++] / 1e9], key)
-    for (const instrument of TASK_TIMES) {
-      const cells = cellsAt(numbers, at, 1 + BUCKETS)
-      cells[0] /= 1e9
-      collected.add(instrument, values, cells, key)
-      at += 1 + BUCKETS
+    const now = copied(this.#numbers, numbers, from, FUNCTION_NUMBERS - 1)
+    if (now !== this.#numbers) {
+      this.#numbers = now
+      this.#cells = cellsOf(now)
+    }
+    for (let index = 0; index < FUNCTION.length; index++) {
+      const instrument = FUNCTION[index]
+      const point = pointOf(instrument, this.#values[index], this.#points[index])
+      this.#points[index] = point
+      collected.add(instrument, point, this.#cells[index])
     }
   }
 }
 
-interface Labelled {
-  readonly values: Point['values']
-  readonly key: string
+/** The cells of a function's series, of its numbers. */
+function cellsOf(numbers: readonly number[]): number[][] {
+  const counts = OUTCOMES.length + 1
+  const [cpuNs, ...times] = numbers.slice(counts)
+  const cells = [...numbers.slice(0, counts).map((count) => [count]), [cpuNs / 1e9]]
+  for (let at = 0; at < times.length; at += 1 + BUCKETS)
+    cells.push([times[at] / 1e9, ...times.slice(at + 1, at + 1 + BUCKETS)])
+  return cells
 }
 
-function labelled(values: Point['values']): Labelled {
-  return { values, key: keyOf(values) }
-}
-
-const [TASKS, RUNNING, TASK_CPU] = (['tasks', 'tasksRunning', 'taskCpu'] as const).map(numberOf)
-const TASK_TIMES = (['taskWait', 'taskSeconds'] as const).map(numberOf)
+/** The instruments of a function, in the order of its numbers; the first one for each outcome. */
+const FUNCTION = [
+  ...OUTCOMES.map(() => 'tasks' as const),
+  ...(['tasksRunning', 'taskCpu', 'taskWait', 'taskSeconds'] as const),
+].map(numberOf)
 
 /** By zone and number, of the zones that the last collection found. */
-let labels = new Map<string, Map<number, FunctionLabels>>()
+let functionsKnown = new Map<string, Map<number, FunctionFigures>>()
 
 /** What people call the function of a number: its name, or where it is written. */
 function nameOf(number: number): string {

@@ -106,8 +106,8 @@ const INSTRUMENTS = {
   requestCpu: counter(
     'corespun.http.server.request.cpu.time',
     's',
-    ROUTE,
-    'CPU time of requests and their tasks, where `serverTiming` or `accessLog` measures it.',
+    REQUEST,
+    'CPU time of requests and their tasks, by samples.',
   ),
   refusals: counter(
     'corespun.http.server.refusals',

@@ -3,7 +3,8 @@
  *
  * `collect` begins nothing: a program calls `startMetrics` first.
  */
-export { type Family, type Point, collect, unread } from './collect.ts'
+export { collect, unread } from './collect.ts'
 export { beginCounting, metricsText, startMetrics } from './handler.ts'
+export type { Family, Point } from './points.ts'
 export { type SlowRecord, slowRecords } from './slow.ts'
 export { type InstrumentKey, LISTED, numberOf } from './instruments.ts'

@@ -7,8 +7,9 @@
  */
 import { meters } from '../base/index.ts'
 import { receiveFigures } from '../zone/internal.ts'
-import { type Point, counted, zoneFigures } from './collect.ts'
+import { counted, zoneFigures } from './collect.ts'
 import { numberOf } from './instruments.ts'
+import type { Point } from './points.ts'
 import { type Series, type Sheet, died } from './sheet.ts'
 
 const SEND_MS = 1000
@@ -52,12 +53,9 @@ export function countProcesses(sheet: Sheet): void {
 function figures(): Sent[] {
   const sheets = counted()
     .families()
-    .map(({ points }) => points)
-  const ofZones = zoneFigures().families()[numberOf('taskCpu')].points
-  return [
-    ...sheets.flatMap((points, number) => sentOf(number, points)),
-    ...sentOf(numberOf('taskCpu'), ofZones),
-  ]
+    .flatMap(({ points }, number) => sentOf(number, points))
+  const ofZones = zoneFigures().points('taskCpu')
+  return [...sheets, ...sentOf(numberOf('taskCpu'), ofZones)]
 }
 
 function sentOf(number: number, points: readonly Point[]): Sent[] {

@@ -7,9 +7,14 @@
  * have begun leave together at its end, so the clock is read twice for a batch, and nothing else is asked of
  * Node: after each wait the code of such calls has left the caches. The series of a route are looked up once
  * for each status.
+ *
+ * CPU time is measured of some requests, each of which counts for those since the one before: all where they are
+ * few, otherwise about ten in a second. Which one is next is drawn beforehand, so slow ones are neither more nor
+ * less often among them.
  */
 import { type Counted, type Moment, type RequestCount, meters } from '../base/index.ts'
-import { waitsOf } from '../zone/internal.ts'
+import type { CpuTime } from '../zone/index.ts'
+import { endCpu, sampleCpu, waitsOf } from '../zone/internal.ts'
 import type { Exemplars } from './exemplars.ts'
 import type { Series, Sheet } from './sheet.ts'
 import { addSlowRequest } from './slow.ts'
@@ -32,6 +37,12 @@ const METHODS = new Set([
 const GIVEN_UP = 1
 /** A power of two: 32 bits are six days, and rounding cancels out in sums. */
 const TICKS_PER_MS = 8
+
+/** From a sample of a route to the next one, and the most requests between them, on the average. */
+const SAMPLE_TICKS = 100 * TICKS_PER_MS
+/** And of all routes together. */
+const SAMPLES_TICKS = 10 * TICKS_PER_MS
+const SAMPLE_MAX = 8192
 
 /** Of the global object it is an accessor. */
 const clock = performance
@@ -60,6 +71,8 @@ class Ended {
   inBatch = 0
   readonly #makeExemplars: () => Exemplars
   #exemplars: Exemplars | undefined
+  readonly #makeCpu: () => Series
+  #cpu: Series | undefined
 
   constructor(route: Route, key: number, sheet: Sheet, values: readonly (string | number)[]) {
     this.route = route
@@ -67,6 +80,11 @@ class Ended {
     this.seconds = sheet.series('requestSeconds', ...values)
     this.bytes = sheet.series('bodyBytes', ...values)
     this.#makeExemplars = () => sheet.exemplars('requestSeconds', ...values)
+    this.#makeCpu = () => sheet.series('requestCpu', ...values)
+  }
+
+  get cpu(): Series {
+    return (this.#cpu ??= this.#makeCpu())
   }
 
   get exemplars(): Exemplars {
@@ -87,6 +105,8 @@ class Begun implements Moment {
 class Batch {
   /** Whether a request has begun in the batch that is passed to the app now. */
   hasBegun = false
+  /** How many routes this thread counts. */
+  routes = 0
   /** When; requests that are open when their batch ends keep it, and the next batch has another one. */
   #begun = new Begun(0, 0)
   #openCount = 0
@@ -145,8 +165,12 @@ class Route implements RequestCount {
   readonly #ended = new Map<number, Ended>()
   #lastKey = 0
   #last: Ended | undefined
-  #cpu: Series | undefined
   readonly #usual = new Usual()
+  /** Requests until the next sample, and since the last one those that nobody has measured. */
+  #untilSample = 1
+  #unmeasured = 0
+  #mean = 1
+  #sampledTicks = ticks() - SAMPLE_TICKS
   /** What is measured of the request that ends. */
   used: { readonly cpuMs: number } | undefined
 
@@ -158,6 +182,7 @@ class Route implements RequestCount {
     this.#labels = [method, pattern ?? '']
     this.#isHead = method === 'HEAD'
     this.begun = sheet.series('activeRequests', ...this.#labels)
+    batch.routes++
   }
 
   ended(status: number, bytes: number, { begun }: Pick<Counted, 'begun'>, isAborted: boolean): void {
@@ -185,17 +210,43 @@ class Route implements RequestCount {
     addSlowRequest(name, { status, ms, usualMs, waits: { ...measured, loopMs: Math.max(0, ms - idleMs) } })
   }
 
+  /** What counts the next request. */
+  next(): RequestCount {
+    this.#unmeasured++
+    return --this.#untilSample > 0 ? this : new Sample(this)
+  }
+
+  /** A sample begins. Returns how many requests it counts for. */
+  sampled(): number {
+    const count = this.#unmeasured
+    const now = ticks()
+    const soonTicks = Math.max(SAMPLE_TICKS, this.#batch.routes * SAMPLES_TICKS)
+    const mean = Math.round((count * soonTicks) / Math.max(1, now - this.#sampledTicks))
+    // A few that come together are not many yet.
+    this.#mean = Math.max(1, Math.min(mean, 2 * this.#mean, SAMPLE_MAX))
+    this.#untilSample = 1 + Math.floor(Math.random() * (2 * this.#mean - 1))
+    this.#sampledTicks = now
+    this.#unmeasured = 0
+    return count
+  }
+
+  /** So many more are to be counted by samples. */
+  addUnmeasured(count: number): void {
+    this.#unmeasured += count
+  }
+
+  /** The next request is a sample if there was none for long: there may be few from now on. */
+  sampleSoon(): void {
+    if (ticks() - this.#sampledTicks > SAMPLE_TICKS) this.#untilSample = 1
+  }
+
   traced(traceId: string, spanId: string): RequestCount {
     return new Traced(this, this, traceId, spanId)
   }
 
   measured(used: { readonly cpuMs: number }): RequestCount {
-    return new Measured(this, this, used)
-  }
-
-  addCpu(ms: number): void {
-    this.#cpu ??= this.#sheet.series('requestCpu', ...this.#labels)
-    this.#cpu.add(ms / 1000)
+    this.#unmeasured--
+    return new Measured(this, used, 1)
   }
 
   /** @param key The status; below 0: of a response that was given up. */
@@ -233,37 +284,39 @@ class Traced implements RequestCount {
     this.#route.find(key).exemplars.put(seconds, ...this.#ids)
   }
 
-  traced(traceId: string, spanId: string): RequestCount {
-    return new Traced(this.#inner, this.#route, traceId, spanId)
+  traced(...ids: [traceId: string, spanId: string]): RequestCount {
+    return new Traced(this.#inner, this.#route, ...ids)
   }
 
   measured(used: { readonly cpuMs: number }): RequestCount {
-    return new Measured(this, this.#route, used)
+    return new Traced(this.#inner.measured(used), this.#route, ...this.#ids)
   }
 }
 
 /** A request whose CPU time is known. */
 class Measured implements RequestCount {
-  readonly #inner: RequestCount
   readonly #route: Route
   readonly #used: { readonly cpuMs: number }
+  readonly #times: number
 
-  constructor(inner: RequestCount, route: Route, used: { readonly cpuMs: number }) {
-    this.#inner = inner
+  /** @param times How many requests it counts for. */
+  constructor(route: Route, used: { readonly cpuMs: number }, times: number) {
     this.#route = route
     this.#used = used
+    this.#times = times
   }
 
   ended(status: number, bytes: number, request: Counted, isAborted: boolean): void {
     const route = this.#route
     route.used = this.#used
-    this.#inner.ended(status, bytes, request, isAborted)
+    route.ended(status, bytes, request, isAborted)
     route.used = undefined
-    route.addCpu(this.#used.cpuMs)
+    const key = isAborted ? -(status || GIVEN_UP) : status
+    route.find(key).cpu.add((this.#used.cpuMs / 1000) * this.#times)
   }
 
-  traced(traceId: string, spanId: string): RequestCount {
-    return new Traced(this, this.#route, traceId, spanId)
+  traced(...ids: [traceId: string, spanId: string]): RequestCount {
+    return new Traced(this, this.#route, ...ids)
   }
 
   measured(): RequestCount {
@@ -271,8 +324,54 @@ class Measured implements RequestCount {
   }
 }
 
-/** Count the requests of this thread from now on. */
-export function countRequests(sheet: Sheet): void {
+/** A request whose CPU time is measured for those since the last one, unless middleware does. */
+class Sample implements RequestCount {
+  readonly #route: Route
+  #used: CpuTime | undefined
+  #times = 0
+  #hasEnded = false
+
+  constructor(route: Route) {
+    this.#route = route
+  }
+
+  within(handle: () => void): void {
+    this.#times = this.#route.sampled()
+    sampleCpu(
+      (used) => {
+        this.#used = used
+        handle()
+      },
+      () => !this.#hasEnded,
+    )
+  }
+
+  ended(status: number, bytes: number, request: Counted, isAborted: boolean): void {
+    const used = this.#used
+    // One without a handler has none.
+    const count = used === undefined ? this.#route : new Measured(this.#route, used, this.#times)
+    count.ended(status, bytes, request, isAborted)
+    this.#end()
+  }
+
+  traced(...ids: [traceId: string, spanId: string]): RequestCount {
+    return new Traced(this, this.#route, ...ids)
+  }
+
+  measured(used: { readonly cpuMs: number }): RequestCount {
+    this.#end()
+    this.#route.addUnmeasured(this.#times - 1)
+    return new Measured(this.#route, used, 1)
+  }
+
+  #end(): void {
+    this.#hasEnded = true
+    if (this.#used !== undefined) endCpu(this.#used)
+  }
+}
+
+/** Count the requests of this thread from now on. Returns what is called once a second. */
+export function countRequests(sheet: Sheet): () => void {
   const batch = new Batch()
   const byMethod = new Map<string, Map<string | undefined, Route>>()
   let last: Route | undefined
@@ -293,9 +392,12 @@ export function countRequests(sheet: Sheet): void {
     batch.begun(request)
     // Its client had left before it began.
     if (request.aborted) route.ended(0, 0, request, true)
-    else request.count = route
+    else request.count = route.next()
   }
   meters.batchEnded = () => {
     if (batch.hasBegun) batch.end()
+  }
+  return () => {
+    for (const routes of byMethod.values()) for (const route of routes.values()) route.sampleSoon()
   }
 }

@@ -12,6 +12,7 @@ import { thisBridge } from '../bridge/index.ts'
 import { native } from '../native/index.ts'
 import { Exemplars, exemplarCells } from './exemplars.ts'
 import { type Instrument, type InstrumentKey, LISTED, cellsOf, isOfThread, numberOf } from './instruments.ts'
+import type { Point } from './points.ts'
 
 /** Series of a thread; of those beyond, an instrument has one together, without values. */
 const SERIES_MAX = 4096
@@ -72,8 +73,9 @@ export interface Reading {
   /** Those of a counter, gauge or histogram, or `exemplars`. */
   readonly cells: Float64Array
   readonly exemplars: Int32Array | undefined
-  /** That of its values, once somebody has made it. */
-  key: string | undefined
+  /** What whoever collects has made of it: the point that it is added to, and the last copy of its cells. */
+  point: Point | undefined
+  copy: readonly number[] | undefined
 }
 
 /** Of requests that have died with their thread: the last one of their attributes. */
@@ -109,16 +111,11 @@ class Memory {
     const instrument = number & (EXEMPLARS - 1)
     if (number === instrument) {
       const cells = this.cells.subarray(cell, cell + cellsOf(LISTED[instrument]))
-      return { instrument, values, cells, exemplars: undefined, key: undefined }
+      return { instrument, values, cells, exemplars: undefined, point: undefined, copy: undefined }
     }
     const end = cell + exemplarCells(LISTED[instrument].bounds.length + 1)
-    return {
-      instrument,
-      values,
-      cells: NO_CELLS,
-      exemplars: this.cellWords.subarray(cell * 2, end * 2),
-      key: undefined,
-    }
+    const exemplars = this.cellWords.subarray(cell * 2, end * 2)
+    return { instrument, values, cells: NO_CELLS, exemplars, point: undefined, copy: undefined }
   }
 }
 
@@ -253,13 +250,14 @@ export function* readSheets(): Generator<Reading> {
         values,
         cells: Float64Array.of(count),
         exemplars: undefined,
-        key: undefined,
+        point: undefined,
+        copy: undefined,
       }
   }
 }
 
 /** A series, wherever it was read. */
-type Counted = Pick<Reading, 'instrument' | 'values'> & { readonly cells: ArrayLike<number> }
+export type Counted = Pick<Reading, 'instrument' | 'values'> & { readonly cells: ArrayLike<number> }
 
 /** Requests that have begun and not ended, in the order of their attributes. */
 export interface Unended {
@@ -271,9 +269,9 @@ export interface Unended {
 export function unended(readings: Iterable<Counted>): Unended[] {
   const counts = new Map<string, { values: readonly (string | number)[]; count: number }>()
   let isFull = false
-  const add = ([...values]: readonly (string | number)[], count: number): void => {
+  const add = (values: readonly (string | number)[], count: number): void => {
     isFull ||= values.length === 0
-    const key = values.slice(0, 2).join('\0')
+    const key = `${values[0]}\0${values[1]}`
     const known = counts.get(key)
     if (known === undefined) counts.set(key, { values: values.slice(0, 2), count })
     else known.count += count

@@ -4,20 +4,34 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Family, Point } from './collect.ts'
 import { LISTED, numberOf } from './instruments.ts'
+import { type Family, Point } from './points.ts'
 import { documentOf, nameOf } from './text.ts'
 
 const COUNTER = LISTED[numberOf('storeReads')]
 const HISTOGRAM = LISTED[numberOf('gcSeconds')]
 const GAUGE = LISTED[numberOf('fibers')]
 
-function point(values: Point['values'], ...cells: number[]): Point {
-  return { key: values.join('\0'), values, cells: cells, exemplars: undefined }
+/** What a series is in one document. */
+type Figures = Pick<Point, 'values' | 'cells' | 'exemplars'>
+
+function point(values: Point['values'], ...cells: number[]): Figures {
+  return { values, cells, exemplars: undefined }
+}
+
+const known = new Map<string, Point>()
+
+/** The series of an instrument, which are the same objects in each document. */
+function pointsOf(instrument: Family['instrument'], all: readonly Figures[]): Point[] {
+  return all.map(({ values, ...figures }) => {
+    const key = [instrument.name, ...values].join('\0')
+    if (!known.has(key)) known.set(key, new Point(values))
+    return Object.assign(known.get(key)!, figures)
+  })
 }
 
 /** A histogram with this sum, and these counts of its first buckets. */
-function histogram(values: Point['values'], sum: number, ...counts: number[]): Point {
+function histogram(values: Point['values'], sum: number, ...counts: number[]): Figures {
   const cells = [sum, ...HISTOGRAM.bounds, Infinity].map((_, at) => (at === 0 ? sum : (counts[at - 1] ?? 0)))
   return point(values, ...cells)
 }
@@ -51,18 +65,18 @@ function linesOf({ kind, attributes, bounds }: Family['instrument'], total: stri
   return [...buckets, `${total}_sum${braced} ${each.cells[0]}`, `${total}_count${braced} ${count}`]
 }
 
-function check(...documents: readonly Point[][][]): void {
+function check(...documents: readonly Figures[][][]): void {
   for (const isOpen of [false, true])
     for (const points of documents) {
       const families = [COUNTER, HISTOGRAM, GAUGE].map((instrument, at) => ({
         instrument,
-        points: points[at] ?? [],
+        points: pointsOf(instrument, points[at] ?? []),
       }))
       assert.equal(documentOf(families, isOpen).toString(), expected(families, isOpen))
     }
 }
 
-const read = (...cells: number[]): Point[] => cells.map((cell, at) => point([`store ${at}`, 'hit'], cell))
+const read = (...cells: number[]): Figures[] => cells.map((cell, at) => point([`store ${at}`, 'hit'], cell))
 
 test('series that change and that do not are written in the order of their families', () =>
   check(
@@ -87,7 +101,8 @@ test('an exemplar is shown as long as there is one', () => {
   const plain = histogram(['main', 'major'], 1, 1)
   const exemplar = { value: 0.5, atS: 7, traceId: 'a'.repeat(32), spanId: 'b'.repeat(16) }
   const traced = { ...plain, exemplars: HISTOGRAM.bounds.map((_, at) => (at === 0 ? exemplar : undefined)) }
-  const families = (points: readonly Point[]): Family[] => [{ instrument: HISTOGRAM, points }]
-  for (const points of [[plain], [traced], [traced], [plain], [plain]])
-    assert.equal(documentOf(families(points), true).toString(), expected(families(points), true))
+  for (const figures of [[plain], [traced], [traced], [plain], [plain]]) {
+    const families = [{ instrument: HISTOGRAM, points: pointsOf(HISTOGRAM, figures) }]
+    assert.equal(documentOf(families, true).toString(), expected(families, true))
+  }
 })

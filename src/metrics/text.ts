@@ -6,9 +6,9 @@
  * left out.
  */
 import { Bytes } from './bytes.ts'
-import type { Family, Point } from './collect.ts'
 import type { Exemplar } from './exemplars.ts'
 import type { Instrument } from './instruments.ts'
+import type { Family, Point } from './points.ts'
 
 /** Units as Prometheus names them; those in braces are not named. */
 const UNITS: Readonly<Record<string, string>> = { s: 'seconds', By: 'bytes' }
@@ -25,10 +25,9 @@ interface Written {
   document: number
 }
 
-/** The first lines of an instrument in the last document that had it, and its series by key. */
+/** The first lines of an instrument in the last document that had it. */
 interface WrittenFamily {
   readonly lines: FamilyLines
-  readonly series: Map<string, Written>
   from: number
   to: number
   document: number
@@ -58,7 +57,7 @@ class Documents {
       let family = this.#written.get(instrument)
       if (family === undefined) {
         const lines = linesOf(instrument, this.#isOpen)
-        family = { lines, series: new Map(), from: 0, to: 0, document: -1 }
+        family = { lines, from: 0, to: 0, document: -1 }
         this.#written.set(instrument, family)
       }
       this.#writeFamily(family, points)
@@ -71,7 +70,8 @@ class Documents {
 
   #writeFamily(family: WrittenFamily, points: readonly Point[]): void {
     const [out, last, document, isOpen] = [this.#next, this.#last, this.#document, this.#isOpen]
-    const { lines, series } = family
+    const { lines } = family
+    const format = isOpen ? 1 : 0
     const before = document - 1
     let from = out.at
     if (family.document === before) out.copy(last, family.from, family.to)
@@ -79,12 +79,12 @@ class Documents {
     family.from = from
     from = family.to = out.at
     family.document = document
-    for (const { key, values, cells, exemplars } of points) {
+    for (const { values, cells, exemplars, lines: written } of points) {
       const shown = isOpen ? exemplars : undefined
-      let one = series.get(key)
+      let one = written[format] as Written | undefined
       if (one === undefined) {
         one = { pairs: pairsOf(lines.labels, values), cells: undefined, from, to: from, document }
-        series.set(key, one)
+        written[format] = one
       }
       if (shown === undefined && one.document === before && isSame(one.cells, cells))
         out.copy(last, one.from, one.to)
@@ -94,12 +94,11 @@ class Documents {
       from = one.to = out.at
       one.document = document
     }
-    if (series.size > points.length)
-      for (const [key, one] of series) if (one.document !== document) series.delete(key)
   }
 }
 
 function isSame(before: readonly number[] | undefined, now: readonly number[]): boolean {
+  if (before === now) return true
   if (before === undefined) return false
   for (let index = 0; index < now.length; index++) if (before[index] !== now[index]) return false
   return true

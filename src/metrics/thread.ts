@@ -33,13 +33,14 @@ const ENDS: readonly (readonly [begins: string, word: string])[] = [
 ]
 
 let mine: Sheet | undefined
+let sampleSoon = (): void => {}
 
 /** Count in this thread. Returns its sheet the first time. */
 export function countThread(): Sheet | undefined {
   if (mine !== undefined) return undefined
   const sheet = new Sheet()
   mine = sheet
-  countRequests(sheet)
+  sampleSoon = countRequests(sheet)
   watchPauses()
   meters.task = (zone, name, ms, traceId, spanId) => {
     if (name !== '') sheet.exemplars('taskSeconds', zone, name).put(ms / 1000, traceId, spanId)
@@ -96,6 +97,7 @@ export function look(): void {
   if (mine === undefined || here.isUnnamed) return
   looking ??= looks(mine)
   looking()
+  sampleSoon()
 }
 
 interface Refusal {

@@ -10,6 +10,8 @@ export { bound } from './context/bound.ts'
 export {
   checkedTrace,
   continueCpu,
+  endCpu,
+  sampleCpu,
   traceAbout,
   traceFailed,
   traceWith,

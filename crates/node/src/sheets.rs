@@ -40,8 +40,7 @@ fn sheets_all() -> Vec<u32> {
     sheets::all()
 }
 
-/// Of a zone, as doubles: calls that were not accepted, by the order of `Refusal`; then what each function
-/// did, as `Functions::encode` writes it with those bounds, in ns.
+/// What `Zone::function_counts` has of a zone, with those bounds, in ns.
 fn zone_functions(bridge: &mut Bridge, handle: u32, bounds: Vec<f64>) -> Result<Vec<f64>, Misuse> {
     Ok(bridge.zone(handle)?.function_counts(&bounds))
 }

@@ -187,8 +187,19 @@ export class App {
     where: string,
   ): void {
     const { labels } = here
-    if (labels === undefined) this.#begin(exchange, handle, request, where)
-    else labels.run(where, () => this.#begin(exchange, handle, request, where))
+    if (labels === undefined) this.#counted(exchange, handle, request, where)
+    else labels.run(where, () => this.#counted(exchange, handle, request, where))
+  }
+
+  #counted(
+    exchange: Exchange,
+    handle: (request: CorespunRequest) => unknown,
+    request: CorespunRequest,
+    where: string,
+  ): void {
+    const { count } = exchange
+    if (count?.within === undefined) this.#begin(exchange, handle, request, where)
+    else count.within(() => this.#begin(exchange, handle, request, where))
   }
 
   #begin(

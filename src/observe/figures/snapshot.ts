@@ -72,7 +72,7 @@ export interface RouteFigures {
   readonly serverErrors: number
   readonly aborted: number
   readonly bytes: number
-  /** Where `serverTiming` or `accessLog` measures it. */
+  /** Of their tasks, too; by samples. */
   readonly cpuMs: number
   readonly duration: Durations
 }

@@ -150,6 +150,20 @@ export function measureCpu<R>(body: (used: CpuTime) => R): R {
   return thisCarrier().metered().measure(body)
 }
 
+/**
+ * The same for one of many: where `goesOn` afterwards, until `endCpu`.
+ * @param body Runs at once.
+ */
+export function sampleCpu(body: (used: CpuTime) => void, goesOn: () => boolean): void {
+  thisCarrier().metered().sample(body, goesOn)
+}
+
+/** What is sampled has ended. */
+export function endCpu(used: CpuTime): void {
+  const account = used as CpuAccount
+  account.meter.end(account)
+}
+
 /** What the tasks of measured code have waited, the tasks that it has called itself; in ms. */
 export function waitsOf(used: CpuTime): { readonly queueMs: number; readonly hopMs: number } {
   return (used as CpuAccount).waits

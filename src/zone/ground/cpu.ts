@@ -5,11 +5,12 @@
  * begins, so each nanosecond belongs to one account at most, and to those that it is part of; what the event
  * loop does after a callback belongs to the account of that. The only task of a worker has its thread as a
  * whole, waiting included. Code that takes turns is followed through its callbacks: by an
- * AsyncLocalStorage, and by a hook of Node that runs before and after each; it is enabled when it is needed
- * first, and remains. What a task has used returns behind the frame of its result, so it counts once, in the
- * account of its caller, when the core returns the task: also if that has failed or nobody waits any more.
+ * AsyncLocalStorage, and by a hook of Node that runs before and after each. That is enabled as long as an
+ * account needs it: those of programs for good, those of tasks and samples until they end. What a task has used
+ * returns behind the frame of its result, so it counts once, in the account of its caller, when the core returns
+ * the task: also if that has failed or nobody waits any more.
  */
-import { AsyncLocalStorage, createHook } from 'node:async_hooks'
+import { type AsyncHook, AsyncLocalStorage, createHook } from 'node:async_hooks'
 import { WAITED_TICKS, native } from '../../native/index.ts'
 
 /** The CPU time that code has used: see {@link measureCpu}. */
@@ -39,11 +40,16 @@ export class CpuAccount implements CpuTime {
   #hopNs = 0
   /** When its task began. */
   begunMs = 0
+  /** Whether its callbacks are followed, or will be before the first one: by itself, or with the one above. */
+  isFollowed: boolean
+  /** Whether that ends with it. */
+  isFollower = false
 
   /** @param above The account that this one is a part of. */
   constructor(meter: CpuMeter, above: CpuAccount | undefined) {
     this.meter = meter
     this.#above = above
+    this.isFollowed = above !== undefined && above.isFollowed
   }
 
   get cpuMs(): number {
@@ -120,7 +126,10 @@ export class CpuMeter {
   readonly #scope = new AsyncLocalStorage<CpuAccount | null | undefined>()
   /** What was interrupted by the callbacks in progress. */
   readonly #interrupted: Saved[] = []
-  #isFollowing = false
+  readonly #hook = this.#following()
+  /** Accounts that need it, those of programs together. */
+  #followers = 0
+  #isForGood = false
 
   current(): CpuAccount | undefined {
     const found = this.#scope.getStore()
@@ -137,7 +146,25 @@ export class CpuMeter {
   /** Runs `body` and what it causes with an account, which is a part of the calling code's. */
   measure<R>(body: (used: CpuTime) => R): R {
     const account = new CpuAccount(this, this.current())
+    account.isFollowed = true
+    if (!this.#isForGood) {
+      this.#isForGood = true
+      this.#follow()
+    }
     return this.#within(account, () => body(account))
+  }
+
+  /**
+   * The same for one of many, so that the others pay nothing: callbacks are followed where `goesOn` afterwards,
+   * until `end`.
+   */
+  sample(body: (used: CpuAccount) => void, goesOn: () => boolean): void {
+    const account = new CpuAccount(this, this.current())
+    const isFollower = !account.isFollowed
+    account.isFollowed = true
+    this.#within(account, () => body(account))
+    if (isFollower && goesOn()) this.#followUntilEnd(account)
+    else if (this.#followers === 0) this.#scope.disable()
   }
 
   /**
@@ -146,8 +173,9 @@ export class CpuMeter {
    */
   task<R>(account: CpuAccount | undefined, isAlone: boolean, body: () => R): R {
     if (!isAlone) {
-      const isFollowed = account !== undefined || this.current() !== undefined
-      return isFollowed ? this.#within(account ?? null, body) : this.charge(undefined, body)
+      if (account === undefined && this.current() === undefined) return this.charge(undefined, body)
+      if (account?.isFollowed === false) this.#followUntilEnd(account)
+      return this.#within(account ?? null, body)
     }
     this.#whole = account
     this.#run(account)
@@ -158,6 +186,14 @@ export class CpuMeter {
   end(account: CpuAccount): void {
     if (account === this.#whole) this.#whole = undefined
     if (account === this.#running) this.#running = undefined
+    if (!account.isFollower) return
+    account.isFollower = false
+    if (--this.#followers > 0) return
+    this.#hook.disable()
+    this.#interrupted.length = 0
+    this.#run(undefined)
+    // Of Nodes before 24 it makes each promise slower.
+    this.#scope.disable()
   }
 
   /** Reads a frame of `bytes` bytes at the cost of an account; short ones take less than the clock. */
@@ -189,7 +225,6 @@ export class CpuMeter {
   }
 
   #within<R>(account: CpuAccount | null, body: () => R): R {
-    this.#follow()
     return this.charge(account ?? undefined, () => this.#scope.run(account, body))
   }
 
@@ -215,10 +250,17 @@ export class CpuMeter {
     return saved === WHOLE ? this.#whole : (saved ?? undefined)
   }
 
+  #followUntilEnd(account: CpuAccount): void {
+    account.isFollowed = account.isFollower = true
+    this.#follow()
+  }
+
   #follow(): void {
-    if (this.#isFollowing) return
-    this.#isFollowing = true
-    createHook({
+    if (this.#followers++ === 0) this.#hook.enable()
+  }
+
+  #following(): AsyncHook {
+    return createHook({
       before: () => void this.#interrupted.push(this.#interrupt(this.current())),
       after: () => {
         const saved = this.#interrupted.pop()
@@ -228,6 +270,6 @@ export class CpuMeter {
         if (next === undefined && this.#interrupted.length === 0) this.#running = undefined
         else this.#run(next)
       },
-    }).enable()
+    })
   }
 }

@@ -73,22 +73,21 @@ impl<const BITS: u32> Durations<BITS> {
         self.max as f64
     }
 
-    /// Write the sum in ns, then how many took at most the first of `bounds_ns`, more than that and at most
-    /// the second, …, more than the last.
+    /// Add the sum in ticks to the first of `numbers`, and to those behind it how many took at most the first
+    /// of `bounds_ns`, more than that and at most the second, …, more than the last.
     #[cold]
     #[inline(never)]
-    pub(crate) fn put(&self, tick_ns: f64, bounds_ns: &[f64], numbers: &mut Vec<f64>) {
-        numbers.push(self.sum as f64 * tick_ns);
-        let start = numbers.len();
-        numbers.resize(start + bounds_ns.len() + 1, 0.0);
+    pub(crate) fn put(&self, tick_ns: f64, bounds_ns: &[f64], numbers: &mut [f64]) {
+        numbers[0] += self.sum as f64;
         let mut bound = 0;
-        // Most are empty.
-        for (bucket, &count) in self.buckets.iter().enumerate().filter(|(_, count)| **count > 0) {
+        // Those behind the longest are empty, and most of the others.
+        let used = self.buckets.iter().take(Self::bucket_of(self.max) + 1);
+        for (bucket, &count) in used.enumerate().filter(|(_, count)| **count > 0) {
             let ns = Self::middle_of(bucket) * tick_ns;
             while bounds_ns.get(bound).is_some_and(|&most| ns > most) {
                 bound += 1;
             }
-            numbers[start + bound] += count as f64;
+            numbers[1 + bound] += count as f64;
         }
     }
 

@@ -71,8 +71,6 @@ pub enum Left {
 pub struct Function {
     /// By [`Left`].
     pub left: [u64; 4],
-    /// Begun and not ended.
-    pub running: u64,
     cpu_ns: f64,
     /// Of the short ones.
     cpu_ticks: u64,
@@ -86,7 +84,6 @@ impl Function {
     fn new() -> Self {
         Self {
             left: [0; 4],
-            running: 0,
             cpu_ns: 0.0,
             cpu_ticks: 0,
             wait: Buckets::new(),
@@ -183,23 +180,89 @@ impl Functions {
             into.run.add(&from.run);
         }
     }
+}
 
-    /// For each function: its number, how its tasks left by [`Left`], how many run, their CPU time; then of
-    /// waiting and of running times as [`Durations::put`] writes them. Times are in ns.
+/// What the workers of a zone have counted, added up as numbers: a row for each function.
+pub(crate) struct Rows<'a> {
+    bounds_ns: &'a [f64],
+    /// The functions, in the order of `rows`.
+    numbers: Vec<u32>,
+    /// Each its number, how its tasks left by [`Left`], how many run, their CPU time; then of waiting and of
+    /// running times what [`Durations::put`] writes.
+    rows: Vec<f64>,
+    /// CPU time of short tasks, by function: a sum of ticks is the same in any order of the workers.
+    cpu_ticks: Vec<u64>,
+    tick_ns: f64,
+}
+
+/// Where a row has them.
+const RUNNING: usize = 5;
+const CPU: usize = 6;
+const TIMES: usize = 7;
+
+impl<'a> Rows<'a> {
+    pub(crate) fn new(bounds_ns: &'a [f64]) -> Self {
+        let tick_ns = clock::steady_tick_ns();
+        Self { bounds_ns, numbers: Vec::new(), rows: Vec::new(), cpu_ticks: Vec::new(), tick_ns }
+    }
+
+    const fn width(&self) -> usize {
+        TIMES + 2 * self.times()
+    }
+
+    /// A sum, and a bucket more than there are bounds.
+    const fn times(&self) -> usize {
+        2 + self.bounds_ns.len()
+    }
+
+    fn row(&mut self, number: u32) -> usize {
+        let width = self.width();
+        match self.numbers.iter().position(|&other| other == number) {
+            Some(index) => index,
+            None if self.numbers.len() >= FUNCTIONS_MAX && number != 0 => self.row(0),
+            None => {
+                self.numbers.push(number);
+                self.cpu_ticks.push(0);
+                self.rows.push(f64::from(number));
+                self.rows.resize(self.numbers.len() * width, 0.0);
+                self.numbers.len() - 1
+            }
+        }
+    }
+
+    /// A task of that function runs.
+    pub(crate) fn add_running(&mut self, number: u32) {
+        let start = self.row(number) * self.width();
+        self.rows[start + RUNNING] += 1.0;
+    }
+
     #[cold]
     #[inline(never)]
-    pub(crate) fn encode(&self, bounds_ns: &[f64]) -> Vec<f64> {
-        let tick_ns = clock::steady_tick_ns();
-        let mut numbers = Vec::new();
-        for (&number, function) in self.numbers.iter().zip(&self.kept) {
-            numbers.push(f64::from(number));
-            numbers.extend(function.left.map(|count| count as f64));
-            numbers.push(function.running as f64);
-            numbers.push(function.cpu_ns + function.cpu_ticks as f64 * tick_ns);
-            function.wait.put(tick_ns, bounds_ns, &mut numbers);
-            function.run.put(tick_ns, bounds_ns, &mut numbers);
+    pub(crate) fn add(&mut self, functions: &Functions) {
+        let (width, times, tick_ns, bounds_ns) = (self.width(), self.times(), self.tick_ns, self.bounds_ns);
+        for (&number, function) in functions.numbers.iter().zip(&functions.kept) {
+            let index = self.row(number);
+            self.cpu_ticks[index] += function.cpu_ticks;
+            let row = &mut self.rows[index * width..][..width];
+            row[1..RUNNING].iter_mut().zip(function.left).for_each(|(into, from)| *into += from as f64);
+            row[CPU] += function.cpu_ns;
+            let (wait, run) = row[TIMES..].split_at_mut(times);
+            function.wait.put(tick_ns, bounds_ns, wait);
+            function.run.put(tick_ns, bounds_ns, run);
         }
-        numbers
+    }
+
+    /// The rows. Times are in ns.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn finish(mut self) -> Vec<f64> {
+        let (width, times) = (self.width(), self.times());
+        for (row, &cpu_ticks) in self.rows.chunks_exact_mut(width).zip(&self.cpu_ticks) {
+            row[CPU] += cpu_ticks as f64 * self.tick_ns;
+            row[TIMES] *= self.tick_ns;
+            row[TIMES + times] *= self.tick_ns;
+        }
+        self.rows
     }
 }
 

@@ -29,7 +29,7 @@ use std::{collections::VecDeque, sync::Arc};
 use crate::{
     broadcast::Broadcast,
     clock, deque,
-    functions::Functions,
+    functions::{Functions, Rows},
     measure::{Measures, Times},
     sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Mutex, Ordering, lock, model_fence},
     task::{Stack, State, Status, Task},
@@ -261,25 +261,43 @@ impl Zone {
         self.refused[why as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Calls that were not accepted, in the order of [`Refusal`]; then of each function that was counted
-    /// what `Functions::encode` writes.
+    /// Of `counts` those that need no times: waiting tasks and their bytes, workers and those asleep, errors.
+    /// Then calls that were not accepted, in the order of [`Refusal`], and the rows of the functions that were
+    /// counted, as [`Rows`] has them.
     pub fn function_counts(&self, bounds_ns: &[f64]) -> Vec<f64> {
-        let mut functions = Functions::new();
-        {
+        let mut rows = Rows::new(bounds_ns);
+        let (workers, asleep) = {
             // As in `counts`.
             let past = lock(&self.past);
-            let slots: Vec<_> = lock(&self.inner).slots.iter().flatten().cloned().collect();
-            functions.add(&past.functions);
-            for slot in slots {
+            let (slots, asleep) = self.slots_and_asleep();
+            rows.add(&past.functions);
+            for slot in &slots {
                 let held = lock(&slot.held);
-                functions.add(&held.functions);
+                rows.add(&held.functions);
                 for running in held.running.iter().flatten() {
-                    functions.of(running.function).running += 1;
+                    rows.add_running(running.function);
                 }
             }
-        }
-        let refused = self.refused.iter().map(|count| count.load(Ordering::Relaxed) as f64);
-        refused.chain(functions.encode(bounds_ns)).collect()
+            (slots.len(), asleep)
+        };
+        let (waiting, waiting_bytes) = self.waiting_now();
+        let errors = self.errors.load(Ordering::Relaxed);
+        let mut numbers = [waiting, waiting_bytes, workers as u64, asleep, errors].map(|n| n as f64).to_vec();
+        numbers.extend(self.refused.iter().map(|count| count.load(Ordering::Relaxed) as f64));
+        numbers.extend(rows.finish());
+        numbers
+    }
+
+    /// A worker locks its running tasks before the zone, so the zone's lock is given back first.
+    fn slots_and_asleep(&self) -> (Vec<Arc<Slot>>, u64) {
+        let inner = lock(&self.inner);
+        (inner.slots.iter().flatten().cloned().collect(), inner.sleepers.len() as u64)
+    }
+
+    /// How many tasks wait, and the bytes of their arguments.
+    fn waiting_now(&self) -> (u64, u64) {
+        let waiting = self.waiting.load(Ordering::Relaxed) + self.bound.load(Ordering::Relaxed);
+        (waiting as u64, self.waiting_bytes.load(Ordering::Relaxed) as u64)
     }
 
     /// Whether a worker is there or to come.
@@ -290,14 +308,11 @@ impl Zone {
     pub fn counts(&self) -> Counts {
         // Held to the end: a worker that goes is counted among those here or in the past, not in both.
         let past = lock(&self.past);
-        // A worker locks its running tasks before the zone, so the zone's lock is given back first.
-        let (slots, asleep) = {
-            let inner = lock(&self.inner);
-            (inner.slots.iter().flatten().cloned().collect::<Vec<_>>(), inner.sleepers.len() as u64)
-        };
+        let (slots, asleep) = self.slots_and_asleep();
+        let (waiting, waiting_bytes) = self.waiting_now();
         let mut counts = Counts {
-            waiting: (self.waiting.load(Ordering::Relaxed) + self.bound.load(Ordering::Relaxed)) as u64,
-            waiting_bytes: self.waiting_bytes.load(Ordering::Relaxed) as u64,
+            waiting,
+            waiting_bytes,
             died: self.died.load(Ordering::Relaxed),
             errors: self.errors.load(Ordering::Relaxed),
             wake_ups: self.wake_ups.load(Ordering::Relaxed),

@@ -4,15 +4,22 @@
 
 use super::*;
 
-/// What `encode` writes of a function with one bound.
+/// What a row has with one bound.
 const NUMBERS: usize = 7 + 2 * 3;
 
 const fn ran(ran: u64) -> Ticks {
     Ticks { waited: 0, ran }
 }
 
+fn check_all(all: &[&Functions], bound_ns: f64) -> Vec<Vec<f64>> {
+    let bounds = [bound_ns];
+    let mut rows = Rows::new(&bounds);
+    all.iter().for_each(|functions| rows.add(functions));
+    rows.finish().chunks(NUMBERS).map(<[f64]>::to_vec).collect()
+}
+
 fn check(functions: &Functions, bound_ns: f64) -> Vec<Vec<f64>> {
-    functions.encode(&[bound_ns]).chunks(NUMBERS).map(<[f64]>::to_vec).collect()
+    check_all(&[functions], bound_ns)
 }
 
 #[test]
@@ -24,9 +31,12 @@ fn two_workers_add_up_and_buckets_hold_what_took_at_most_their_bound() {
         two.begun(8, 50);
         two.ended(8, ran(2000), if task.is_multiple_of(4) { Left::Failed } else { Left::Done }, || 0.0);
     }
-    one.add(&two);
-    one.of(8).left[Left::Died as usize] += 2;
+    two.of(8).left[Left::Died as usize] += 2;
     let bound_ns = 5000.0 * clock::tick_ns();
+    let apart = check_all(&[&one, &two], bound_ns);
+    one.add(&two);
+    // A worker that has ended counts as it did.
+    assert_eq!(check(&one, bound_ns), apart);
     let rows = check(&one, bound_ns);
     assert_eq!(rows.iter().map(|row| row[0] as u32).collect::<Vec<_>>(), [7, 8]);
     assert_eq!(rows[0][1..6], [1000.0, 0.0, 0.0, 0.0, 0.0]);
