@@ -46,6 +46,7 @@ export {
   type ServerFigures,
   type StageCount,
   type StepSpans,
+  connectedFleets,
   meters,
 } from './meters.ts'
 export { Turns, turn } from './turns.ts'

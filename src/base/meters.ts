@@ -34,9 +34,10 @@ export interface RequestCount {
   traced(traceId: string, spanId: string): RequestCount
   /** Counts the same request, and the CPU time that it has used by then. */
   measured(used: { readonly cpuMs: number }): RequestCount
-  /** Where this request is to be measured: runs its handler. */
-  within?(handle: () => void): void
 }
+
+/** Calls `handle` at once. */
+type Within = (handle: () => void) => void
 
 /** The counts of a server of this thread, since it listens. */
 export interface ServerFigures {
@@ -90,8 +91,11 @@ export interface StepSpans {
 }
 
 export const meters: {
-  /** A request begins; `route` is the pattern that fits it. Sets what it has of it. */
-  request: ((request: Counted, route: string | undefined) => void) | undefined
+  /**
+   * A request begins; `route` is the pattern that fits it. Sets what it has of it. Returns what is to handle
+   * it, where that is to be measured.
+   */
+  request: ((request: Counted, route: string | undefined) => Within | undefined) | undefined
   /** A core passes requests to the app now, whose responses it takes at the end. */
   isInBatch: boolean
   /** That has ended. Set when a request has begun in it. */
@@ -116,6 +120,10 @@ export const meters: {
   look: (() => void) | undefined
   /** Sends figures to the parent of this process, which is a worker. */
   report: ((figures: unknown) => void) | undefined
+  /** The connections of this thread to fleets that are open, and where they lead. */
+  readonly fleets: Map<object, string>
+  /** Called when they are others. */
+  fleetsChanged: (() => void) | undefined
 } = {
   request: undefined,
   isInBatch: false,
@@ -129,4 +137,12 @@ export const meters: {
   fibers: 0,
   look: undefined,
   report: undefined,
+  fleets: new Map(),
+  fleetsChanged: undefined,
+}
+
+/** The fleets that this thread is connected to: of several connections to one the last. */
+export function connectedFleets<Fleet>(): Fleet[] {
+  const byAddress = new Map([...meters.fleets].map(([fleet, address]) => [address, fleet]))
+  return [...byAddress.values()] as Fleet[]
 }

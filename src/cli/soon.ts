@@ -20,7 +20,7 @@ interface Observed {
 
 /** Open the socket soon. The returned function closes it, or leaves it closed. */
 export function observeSoon(
-  { module, observe, allowControl = false, actions = {}, fleets = [] }: Observed,
+  { module, observe, allowControl = false, actions = {}, fleets }: Observed,
   { stderr }: { readonly stderr: { write(text: string): unknown } },
 ): () => void {
   if (!observe || process.env['CORESPUN_OBSERVE'] === 'off') return () => {}
@@ -29,7 +29,12 @@ export function observeSoon(
     try {
       const { observe } = await import('../observe/index.ts')
       const { nameOf } = await import('../observe/internal.ts')
-      return await observe({ name: nameOf(module, 'corespun'), allowControl, actions, fleets })
+      return await observe({
+        name: nameOf(module, 'corespun'),
+        allowControl,
+        actions,
+        ...(fleets && { fleets }),
+      })
     } catch (error) {
       // As every other process under `--permission`, unless that allows it.
       if (!isDenied(error))

@@ -5,6 +5,7 @@
  * `postgres://` a server of Postgres, `nats://` and `tls://` are servers of NATS. What an engine needs is
  * loaded with the first connection to it.
  */
+import { meters } from '../base/index.ts'
 import { type Engine, messagesOf } from './engine/engine.ts'
 import { addressOf, identified } from './address.ts'
 import { FleetError } from './errors.ts'
@@ -56,6 +57,17 @@ import { urlOf, versionOf } from './version.ts'
  * ```
  */
 export async function connect(address: string, options?: ConnectOptions): Promise<Fleet> {
+  const fleet = await connected(address, options)
+  meters.fleets.set(fleet, address)
+  meters.fleetsChanged?.()
+  void fleet.ended.then(() => {
+    meters.fleets.delete(fleet)
+    meters.fleetsChanged?.()
+  })
+  return fleet
+}
+
+async function connected(address: string, options?: ConnectOptions): Promise<Fleet> {
   const named = addressOf(address)
   const { scheme, servers } = named
   const settings = identified(connectSettings(options), named)

@@ -1,12 +1,12 @@
 /**
- * `metrics({ fleets })` shows the queues of durable jobs, and responds without those that do not reply.
+ * `metrics()` shows the queues of durable jobs, and responds without those that do not reply.
  *
  * The engine in memory; what queues contain is tested with each engine.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createApp } from '../http/index.ts'
-import { metrics } from '../metrics/index.ts'
+import { type MetricsOptions, metrics } from '../metrics/index.ts'
 import { connect } from './index.ts'
 
 test('the queues of jobs are among the metrics', async () => {
@@ -43,4 +43,20 @@ test('of a zone in several fleets jobs are added, and the age is that of the old
   assert.match(text, /^corespun_jobs_age_seconds\{corespun_zone="both"\} 7$/m)
   assert.match(text, /^corespun_runs\{corespun_run_name="both",corespun_run_state="taken"\} 9$/m)
   assert.match(text, /^corespun_runs_age_seconds\{corespun_run_name="both"\} 3.5$/m)
+})
+
+test('without the option those of the connections of its thread are shown, each once', async () => {
+  const shown = async (options?: MetricsOptions): Promise<string | undefined> => {
+    const app = createApp({ routes: { '/metrics': metrics(options) } })
+    const text = await (await app.inject('/metrics')).text()
+    return /^corespun_jobs\{corespun_zone="found",corespun_job_state="waiting"\} (\d+)$/m.exec(text)?.[1]
+  }
+  const [fleet, other] = [await connect('memory:found'), await connect('memory:found')]
+  await fleet.jobs<{ send(): void }>('found').submit('one', 'send', [])
+  assert.equal(await shown(), '1')
+  assert.equal(await shown({ fleets: [] }), undefined)
+  await fleet.close()
+  assert.equal(await shown(), '1')
+  await other.close()
+  assert.equal(await shown(), undefined)
 })

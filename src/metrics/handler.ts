@@ -5,7 +5,7 @@
  * undone: counters that stop are worse than none.
  */
 import { setTimeout as delay } from 'node:timers/promises'
-import { type Kind, optionsOf } from '../base/index.ts'
+import { type Kind, connectedFleets, optionsOf } from '../base/index.ts'
 import { native } from '../native/index.ts'
 import type { Handler } from '../http/index.ts'
 import { type JobQueue, type JobQueues, collect } from './collect.ts'
@@ -20,16 +20,19 @@ const OPEN = 'application/openmetrics-text; version=1.0.0; charset=utf-8'
 
 /** Options of {@link metrics}. */
 export interface MetricsOptions {
-  /** Connections whose queues of durable jobs are shown, too: `[await connect('nats://a')]`. */
+  /**
+   * Connections whose queues of durable jobs and runs are shown, too: `[await connect('nats://a')]`. Default:
+   * those of the thread that responds.
+   */
   readonly fleets?: readonly JobQueues[]
 }
 
-const FLEETS: Kind<readonly JobQueues[]> = {
+const FLEETS: Kind<readonly JobQueues[] | undefined> = {
   expected: 'an array of connections to fleets',
   accepts: (fleets) =>
     Array.isArray(fleets) &&
     fleets.every((fleet: Partial<JobQueues> | null) => typeof fleet?.queues === 'function'),
-  default: [],
+  default: undefined,
 }
 
 /**
@@ -76,7 +79,8 @@ export function metricsText(format: 'prometheus' | 'openmetrics' = 'prometheus')
 /**
  * A handler that responds with {@link metricsText}, in the format that the client asks for. Any thread of the
  * process can respond: all return the same figures.
- * @param options.fleets Connections whose queues of durable jobs are shown, too. Default: none.
+ * @param options.fleets Connections whose queues of durable jobs and runs are shown, too. Default: those of
+ *   the thread that responds.
  * @throws {ZoneError} `ZONE_ARGUMENT` for invalid options.
  *
  * @example
@@ -98,7 +102,10 @@ export function metrics(options?: MetricsOptions): Handler {
   startMetrics()
   return async ({ headers }) => {
     // A program that serves has loaded it.
-    const [{ Response }, queues] = await Promise.all([import('../http/index.ts'), queuesOf(fleets)])
+    const [{ Response }, queues] = await Promise.all([
+      import('../http/index.ts'),
+      queuesOf(fleets ?? connectedFleets()),
+    ])
     const isOpen = headers.get('accept')?.includes('application/openmetrics-text') === true
     const type = isOpen ? OPEN : TEXT
     return new Response(documentOf(collect(queues), isOpen), { headers: { 'content-type': type } })

@@ -1,8 +1,9 @@
 /**
  * The series of all threads together: their points, which stay from one collection to the next.
  *
- * Most series of a large program are the same in each collection, and so are the arrays of cells of those whose
- * figures are. Whoever finds a series keeps its point, so only the first one looks for it by its attributes.
+ * Most series of a large program are the same in each collection, and so are the arrays of cells of those
+ * whose figures are. Whoever finds a series keeps its point, so only the first one looks for it by its
+ * attributes.
  */
 import { type Exemplar, readExemplars } from './exemplars.ts'
 import { type Instrument, type InstrumentKey, LISTED, numberOf } from './instruments.ts'
@@ -22,7 +23,7 @@ const FORGOTTEN = -1
 export class Point {
   /** In the order of the instrument's attributes; absent ones are ''. */
   readonly values: readonly (string | number)[]
-  /** The value; of a histogram the sum, and the count of each bucket. An array of other figures is another one. */
+  /** The value; of a histogram the sum, and the count of each bucket. Other figures are in another array. */
   cells: readonly number[] = []
   /** Of buckets of a histogram; `undefined` where none has one. */
   exemplars: (Exemplar | undefined)[] | undefined = undefined

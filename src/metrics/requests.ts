@@ -8,9 +8,8 @@
  * Node: after each wait the code of such calls has left the caches. The series of a route are looked up once
  * for each status.
  *
- * CPU time is measured of some requests, each of which counts for those since the one before: all where they are
- * few, otherwise about ten in a second. Which one is next is drawn beforehand, so slow ones are neither more nor
- * less often among them.
+ * CPU time is measured of some requests, each of which counts for those since the one before: all where they
+ * are few, otherwise about ten in a second. Which one is next is drawn beforehand, whatever it will take.
  */
 import { type Counted, type Moment, type RequestCount, meters } from '../base/index.ts'
 import type { CpuTime } from '../zone/index.ts'
@@ -210,10 +209,13 @@ class Route implements RequestCount {
     addSlowRequest(name, { status, ms, usualMs, waits: { ...measured, loopMs: Math.max(0, ms - idleMs) } })
   }
 
-  /** What counts the next request. */
-  next(): RequestCount {
+  next(request: Counted): Sample['within'] | undefined {
     this.#unmeasured++
-    return --this.#untilSample > 0 ? this : new Sample(this)
+    request.count = this
+    if (--this.#untilSample > 0) return undefined
+    const sample = new Sample(this, this.sampled())
+    request.count = sample
+    return sample.within
   }
 
   /** A sample begins. Returns how many requests it counts for. */
@@ -222,7 +224,6 @@ class Route implements RequestCount {
     const now = ticks()
     const soonTicks = Math.max(SAMPLE_TICKS, this.#batch.routes * SAMPLES_TICKS)
     const mean = Math.round((count * soonTicks) / Math.max(1, now - this.#sampledTicks))
-    // A few that come together are not many yet.
     this.#mean = Math.max(1, Math.min(mean, 2 * this.#mean, SAMPLE_MAX))
     this.#untilSample = 1 + Math.floor(Math.random() * (2 * this.#mean - 1))
     this.#sampledTicks = now
@@ -230,12 +231,11 @@ class Route implements RequestCount {
     return count
   }
 
-  /** So many more are to be counted by samples. */
   addUnmeasured(count: number): void {
     this.#unmeasured += count
   }
 
-  /** The next request is a sample if there was none for long: there may be few from now on. */
+  /** The next request is a sample if the last one was long ago: there may be few from now on. */
   sampleSoon(): void {
     if (ticks() - this.#sampledTicks > SAMPLE_TICKS) this.#untilSample = 1
   }
@@ -327,16 +327,16 @@ class Measured implements RequestCount {
 /** A request whose CPU time is measured for those since the last one, unless middleware does. */
 class Sample implements RequestCount {
   readonly #route: Route
+  readonly #times: number
   #used: CpuTime | undefined
-  #times = 0
   #hasEnded = false
 
-  constructor(route: Route) {
+  constructor(route: Route, times: number) {
     this.#route = route
+    this.#times = times
   }
 
-  within(handle: () => void): void {
-    this.#times = this.#route.sampled()
+  readonly within = (handle: () => void): void =>
     sampleCpu(
       (used) => {
         this.#used = used
@@ -344,13 +344,9 @@ class Sample implements RequestCount {
       },
       () => !this.#hasEnded,
     )
-  }
 
   ended(status: number, bytes: number, request: Counted, isAborted: boolean): void {
-    const used = this.#used
-    // One without a handler has none.
-    const count = used === undefined ? this.#route : new Measured(this.#route, used, this.#times)
-    count.ended(status, bytes, request, isAborted)
+    new Measured(this.#route, this.#used!, this.#times).ended(status, bytes, request, isAborted)
     this.#end()
   }
 
@@ -366,7 +362,7 @@ class Sample implements RequestCount {
 
   #end(): void {
     this.#hasEnded = true
-    if (this.#used !== undefined) endCpu(this.#used)
+    endCpu(this.#used!)
   }
 }
 
@@ -391,8 +387,9 @@ export function countRequests(sheet: Sheet): () => void {
     route.begun.add(1)
     batch.begun(request)
     // Its client had left before it began.
-    if (request.aborted) route.ended(0, 0, request, true)
-    else request.count = route.next()
+    if (!request.aborted) return route.next(request)
+    route.ended(0, 0, request, true)
+    return undefined
   }
   meters.batchEnded = () => {
     if (batch.hasBegun) batch.end()

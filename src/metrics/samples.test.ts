@@ -6,36 +6,37 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { meters } from '../base/index.ts'
+import { native } from '../native/index.ts'
 import { createApp, serverTiming, use } from '../http/index.ts'
-import { burn, useFakeClock } from '../zone/ground/cpu.test.support.ts'
 import { until } from '../base/wait.test.support.ts'
 import { metricsText, startMetrics } from './index.ts'
 import { read, sum } from './reading.test.support.ts'
 
+let nowMs = 0
+Object.assign(native, { threadCpuNs: () => nowMs * 1e6 })
 startMetrics()
-useFakeClock()
 
-const MS = 1e6
+const burn = (ms: number): void => void (nowMs += ms)
 
 async function handled(): Promise<string> {
-  burn(MS)
+  burn(1)
   await turn()
-  burn(2 * MS)
+  burn(2)
   await turn()
-  burn(4 * MS)
+  burn(4)
   return 'done'
 }
 
 const { inject } = createApp({
   routes: {
     '/at-once': () => {
-      burn(3 * MS)
+      burn(3)
       return 'done'
     },
     '/later': handled,
     '/failed': async () => {
       await turn()
-      burn(5 * MS)
+      burn(5)
       throw new Response('', { status: 418 })
     },
     ...use({ '/timed': handled }, serverTiming()),

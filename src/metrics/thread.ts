@@ -13,8 +13,8 @@ import { type Series, Sheet } from './sheet.ts'
 import { lookAtSlow, threadName } from './slow.ts'
 
 const LOOK_MS = 1000
-/** Looks between two resets of the delays of the event loop. */
-const DELAY_LOOKS = 15
+/** How long delays of the event loop are measured before they are measured anew. */
+const DELAYS_MS = 15_000
 const DELAY_RESOLUTION_MS = 20
 /** Kinds of collections by the flags of V8. */
 const GC_KINDS: Readonly<Record<number, string>> = { 1: 'minor', 4: 'major', 8: 'incremental', 16: 'weakcb' }
@@ -150,7 +150,8 @@ function delayLooks(sheet: Sheet, name: string): () => void {
     (key) => () => sheet.series(`loopDelay${key}`, name),
   )
   let delays: ReturnType<typeof import('node:perf_hooks').monitorEventLoopDelay> | undefined
-  let left = 0
+  let before: readonly number[] = [0, 0, 0, 0]
+  let sinceMs = performance.now()
   return () => {
     if (delays === undefined) {
       if (!threads().isMainThread && meters.servers.size === 0) return
@@ -159,15 +160,17 @@ function delayLooks(sheet: Sheet, name: string): () => void {
         .monitorEventLoopDelay({ resolution: DELAY_RESOLUTION_MS })
       delays.enable()
     }
-    const found = delays
-    const values = [found.mean, found.percentile(50), found.percentile(99), found.max]
+    const { mean, max, count } = delays
     // What is measured are intervals of the timer.
-    for (const [index, ns] of values.entries())
-      gauges[index]().set(found.count === 0 ? 0 : Math.max(0, ns / 1e9 - DELAY_RESOLUTION_MS / 1000))
-    if (left-- === 0) {
-      left = DELAY_LOOKS
-      found.reset()
-    }
+    const values = [mean, delays.percentile(50), delays.percentile(99), max].map((ns) =>
+      count === 0 ? 0 : Math.max(0, ns / 1e9 - DELAY_RESOLUTION_MS / 1000),
+    )
+    // Whoever looks each 15 s finds each of them.
+    for (const [index, value] of values.entries()) gauges[index]().set(Math.max(value, before[index]))
+    if (performance.now() - sinceMs < DELAYS_MS) return
+    sinceMs = performance.now()
+    before = values
+    delays.reset()
   }
 }
 

@@ -52,3 +52,13 @@ test('of two threads of one name sizes are added, and delays are those of the sl
   assert.deepEqual([value('loopDelayP99'), value('heapUsed')], [5, 8])
   assert.equal(LISTED[numberOf('loopDelayP99')].kind, 'gauge')
 })
+
+test('a delay of the event loop stays among the figures, however often somebody looks', async () => {
+  const delay = (): number => sum(now(), 'nodejs_eventloop_delay_max_seconds', { thread_name: 'main' })
+  delay()
+  await pause(50)
+  const untilMs = performance.now() + 400
+  while (performance.now() < untilMs);
+  await until(() => delay() > 0.3)
+  for (let looks = 0; looks < 40; looks++) assert.ok(delay() > 0.3)
+})

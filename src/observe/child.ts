@@ -13,7 +13,7 @@ import { open } from './observe.ts'
  */
 export async function begin({ name, parent }: ProcessObserved): Promise<void> {
   try {
-    await open(name, parent, {})
+    await open(name, parent, {}, [])
   } catch (error) {
     const isExpected = (error as { readonly code?: string }).code === 'OBSERVE_ONCE' || isDenied(error)
     if (!isExpected) process.emitWarning(error as Error)

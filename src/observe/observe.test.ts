@@ -158,7 +158,10 @@ test('with allowControl a client reloads a zone and calls the actions of the pro
       assert.deepEqual(await control('fail', {}), ['OBSERVE_FAILED', 'fail failed: not now'])
       assert.match(String(await control('reload', { zone: 'missing' })), /missing/)
       assert.match(String(await control('reload', {})), /OBSERVE_ARGUMENT/)
-      assert.match(String(await control('exit', {})), /OBSERVE_FORBIDDEN.*allowed: reload, drain, add, fail/)
+      assert.match(
+        String(await control('exit', {})),
+        /OBSERVE_FORBIDDEN.*allowed: reload, retry, drain, add, fail/,
+      )
       assert.match(String(await control('drain', 1)), /OBSERVE_REQUEST/)
     })
     await observed({ actions }, async ({ path }) => {

@@ -7,9 +7,11 @@
 import { Worker, isMainThread } from 'node:worker_threads'
 import {
   type Kind,
+  connectedFleets,
   flag,
   isPlainObject,
   messageOf,
+  meters,
   optionsOf,
   otherRuntime,
   reasonOf,
@@ -40,7 +42,7 @@ export interface ObserveOptions {
   readonly actions?: Readonly<Record<string, ControlAction>>
   /**
    * Connections whose hosts, queues and dead jobs are shown: `[await connect('nats://a')]`. With
-   * `allowControl` clients may run a dead job anew. Default: none.
+   * `allowControl` clients may run a dead job anew. Default: those of the main thread when somebody looks.
    */
   readonly fleets?: readonly ObservedFleet[]
 }
@@ -91,7 +93,7 @@ let isOpen = false
 export async function observe(options?: ObserveOptions): Promise<Observation> {
   const kinds = { name: NAMED, allowControl: flag(false), actions: ACTIONS, fleets: FLEETS }
   const { name, allowControl, actions, fleets } = optionsOf(options, kinds, wrong, 'observe()')
-  const own = { reload: reloadZone, ...(fleets.length > 0 ? { retry: retryOf(fleets) } : {}) }
+  const own = { reload: reloadZone, ...(fleets?.length === 0 ? {} : { retry: retryOf(fleets) }) }
   const allowed = allowControl ? { ...own, ...actions } : {}
   const observation = await open(name ?? nameOf(process.argv[1] ?? '', 'node'), undefined, allowed, fleets)
   const module = new URL('./child.js', import.meta.url).href
@@ -107,7 +109,7 @@ export async function open(
   name: string,
   parent: number | undefined,
   actions: Readonly<Record<string, ControlAction>>,
-  fleets: readonly ObservedFleet[] = [],
+  fleets: readonly ObservedFleet[] | undefined,
 ): Promise<Observation> {
   if (!isMainThread)
     throw new ObserveError('OBSERVE_ONCE', { problem: 'observe() must be called in the main thread' })
@@ -121,8 +123,11 @@ export async function open(
     parent,
     version: versionOf(),
     actions: Object.keys(actions),
-    hasFleets: fleets.length > 0,
+    fleets: new Int32Array(new SharedArrayBuffer(4)),
   }
+  const countFleets = (): void => void Atomics.store(start.fleets, 0, shownOf(fleets).length)
+  countFleets()
+  meters.fleetsChanged = countFleets
   // Before the thread has one: the first one of a process owns its zones, unless the main thread has.
   thisBridge()
   const thread = startThread(start)
@@ -130,6 +135,7 @@ export async function open(
   const remove = (): void => removeSocket(path)
   const ended = (): void => {
     isOpen = false
+    meters.fleetsChanged = undefined
     observeProcesses(undefined)
     process.off('exit', remove)
     remove()
@@ -167,13 +173,18 @@ function startThread(start: ObserverStart): Worker {
   }
 }
 
+/** Those that are given, or those of this thread. */
+function shownOf(fleets: readonly ObservedFleet[] | undefined): readonly ObservedFleet[] {
+  return fleets ?? connectedFleets()
+}
+
 async function act(
   { id, action, params }: ControlRequest,
   actions: Readonly<Record<string, ControlAction>>,
-  fleets: readonly ObservedFleet[],
+  fleets: readonly ObservedFleet[] | undefined,
 ): Promise<ControlReply> {
   try {
-    const result = await (action === undefined ? lookAt(fleets) : actions[action](params))
+    const result = await (action === undefined ? lookAt(shownOf(fleets)) : actions[action](params))
     // What cannot be posted cannot be JSON either.
     return { id, result: JSON.parse(JSON.stringify(result ?? null)) as unknown }
   } catch (error) {
@@ -189,9 +200,9 @@ async function reloadZone({ zone }: Readonly<Record<string, unknown>>): Promise<
 }
 
 /** `retry {"zone":"mail","key":"invoice-17"}` */
-function retryOf(fleets: readonly ObservedFleet[]): ControlAction {
+function retryOf(fleets: readonly ObservedFleet[] | undefined): ControlAction {
   return ({ zone, key }) => {
     if (typeof zone !== 'string') throw wrong('retry: zone', 'the name of a zone with jobs', zone)
-    return retryJob(fleets, zone, key as string)
+    return retryJob(shownOf(fleets), zone, key as string)
   }
 }

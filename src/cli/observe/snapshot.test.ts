@@ -171,7 +171,7 @@ test('dead jobs have their errors, and are run anew where that is allowed', asyn
   const jobs = fleet.jobs<{ send(): void }>(hosting.name)
   await jobs.submit('invoice-17', 'send', [])
   await assert.rejects(jobs.result('invoice-17'), { code: 'JOB_DEAD' })
-  await observed({ name: 'jobs', fleets: [fleet], allowControl: true }, async ({ path }) => {
+  await observed({ name: 'jobs', allowControl: true }, async ({ path }) => {
     await until(async () => (await snapshot(path)).fleet?.dead.length === 1)
     const { fleet: now, actions } = await snapshot(path)
     const [{ zone, key, name, errors }] = now!.dead

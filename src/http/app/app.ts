@@ -117,7 +117,12 @@ export class App {
   /** Responds to a request, synchronously or later. Never throws. */
   readonly onExchange = (exchange: Exchange): void => {
     const found = this.#finder.find(exchange)
-    if (meters.request !== undefined) meters.request(exchange, found?.route?.pattern)
+    const within = meters.request?.(exchange, found?.route?.pattern)
+    if (within === undefined) this.#onFound(exchange, found)
+    else within(() => this.#onFound(exchange, found))
+  }
+
+  #onFound(exchange: Exchange, found: Found | undefined): void {
     if (found === undefined) return respondText(exchange, 400, BAD_REQUEST)
     const { route, onGet } = found
     if (onGet !== undefined && exchange.method === 'GET') this.#dispatch(exchange, onGet, found)
@@ -186,20 +191,8 @@ export class App {
     request: CorespunRequest,
     where: string,
   ): void {
-    const { labels } = here
-    if (labels === undefined) this.#counted(exchange, handle, request, where)
-    else labels.run(where, () => this.#counted(exchange, handle, request, where))
-  }
-
-  #counted(
-    exchange: Exchange,
-    handle: (request: CorespunRequest) => unknown,
-    request: CorespunRequest,
-    where: string,
-  ): void {
-    const { count } = exchange
-    if (count?.within === undefined) this.#begin(exchange, handle, request, where)
-    else count.within(() => this.#begin(exchange, handle, request, where))
+    if (here.labels === undefined) this.#begin(exchange, handle, request, where)
+    else here.labels.run(where, () => this.#begin(exchange, handle, request, where))
   }
 
   #begin(
@@ -314,7 +307,6 @@ export class App {
     }
   }
 
-  /** The response to an error failed. */
   #apologize(exchange: Exchange, request: CorespunRequest, error: unknown): void {
     this.#reportFailure(error, request)
     try {

@@ -82,6 +82,7 @@ export class CorespunRequest implements Request {
       #target in request && !Object.hasOwn(request, 'url') ? queryOf(request.#target) : undefined
   }
 
+  /** @internal */
   constructor(exchange: Exchange, params: Readonly<Record<string, string>> | undefined, target: Target) {
     this.#exchange = exchange
     this.#params = params ?? NO_PARAMS
@@ -127,7 +128,10 @@ export class CorespunRequest implements Request {
     Object.defineProperty(this, 'params', { value, writable: true, configurable: true, enumerable: true })
   }
 
-  /** What trusted proxies state of the client; undefined where none is trusted. */
+  /**
+   * What trusted proxies state of the client; undefined where none is trusted.
+   * @internal
+   */
   protected clientOf(_exchange: Exchange): ProxiedClient | undefined {
     return undefined
   }

@@ -5,7 +5,16 @@
  * process can respond. Who may see it is decided by the middleware before it.
  */
 import type { Handler, HttpRequest } from '../../http/index.ts'
-import { type Kind, flag, isPlainObject, messageOf, oneLine, optionsOf, refuser } from '../../base/index.ts'
+import {
+  type Kind,
+  connectedFleets,
+  flag,
+  isPlainObject,
+  messageOf,
+  oneLine,
+  optionsOf,
+  refuser,
+} from '../../base/index.ts'
 import { startMetrics } from '../../metrics/internal.ts'
 import { ObserveError } from '../errors.ts'
 import { FLEETS, type ObservedFleet, RecentLook, lookAt, retryJob } from '../figures/fleets.ts'
@@ -16,7 +25,7 @@ import { nameOf } from '../sockets.ts'
 export interface DashboardOptions {
   /** How the page calls the process. Default: the file that it runs, without its ending. */
   readonly name?: string
-  /** Connections whose hosts, queues and dead jobs are shown. Default: none. */
+  /** Connections whose hosts, queues and dead jobs are shown. Default: those of the thread that responds. */
   readonly fleets?: readonly ObservedFleet[]
   /** Durable runs that are shown, with their steps as a time line. Default: none. */
   readonly runs?: readonly ObservedRuns[]
@@ -73,15 +82,17 @@ export function dashboard(options?: DashboardOptions): Handler {
     control,
   } = optionsOf(options, kinds, wrong, 'dashboard()')
   startMetrics()
-  const recent = fleets.length > 0 ? new RecentLook(() => lookAt(fleets)) : undefined
-  const actions = control && recent !== undefined ? ['retry'] : []
+  const shown = (): readonly ObservedFleet[] => fleets ?? connectedFleets()
+  const recent = new RecentLook(() => lookAt(shown()))
   const snapshot = async (url: string): Promise<string> => {
     const { snapshotOf } = await import('../figures/snapshot.ts')
     // The page adds its own parameters behind those of its URL.
     const asked = new URLSearchParams(url.slice(url.indexOf('?')))
     const [definition, key] = ['runs', 'run'].map((parameter) => asked.getAll(parameter).at(-1))
     const looked = runs.length > 0 ? lookAtRuns(runs, definition, key) : undefined
-    const [fleet, open] = await Promise.all([recent?.read(), looked])
+    const hasFleets = shown().length > 0
+    const actions = control && hasFleets ? ['retry'] : []
+    const [fleet, open] = await Promise.all([hasFleets ? recent.read() : undefined, looked])
     return JSON.stringify({ ...snapshotOf({ name, actions, fleet }), runs: open })
   }
   return async (request) => {
@@ -101,13 +112,13 @@ export function dashboard(options?: DashboardOptions): Handler {
     }
     if (request.method !== 'POST')
       return respond(405, '', { allow: control ? 'GET, HEAD, POST' : 'GET, HEAD' })
-    if (actions.length === 0)
+    if (!control || shown().length === 0)
       return json(403, { error: 'this dashboard changes nothing: see its option control' })
     if (!isOfThisOrigin(request)) return json(403, { error: 'the request does not come from this page' })
     const asked = await asJob(request)
     if (asked === undefined) return json(400, { error: 'expected {"action":"retry","zone":"…","key":"…"}' })
     try {
-      return json(200, { done: await retryJob(fleets, asked.zone, asked.key) })
+      return json(200, { done: await retryJob(shown(), asked.zone, asked.key) })
     } catch (error) {
       return json(502, { error: oneLine(messageOf(error)) })
     }

@@ -32,12 +32,12 @@ export interface DeadFigures {
   readonly errors: readonly string[]
 }
 
-export const FLEETS: Kind<readonly ObservedFleet[]> = {
+export const FLEETS: Kind<readonly ObservedFleet[] | undefined> = {
   expected: 'an array of connections to fleets',
   accepts: (fleets) =>
     Array.isArray(fleets) &&
     fleets.every((fleet: Partial<ObservedFleet> | null) => typeof fleet?.overview === 'function'),
-  default: [],
+  default: undefined,
 }
 
 /** What there is in the fleets. */

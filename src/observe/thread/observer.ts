@@ -27,8 +27,8 @@ export interface ObserverStart {
   readonly version: string
   /** Names of what the main thread does when it is asked. */
   readonly actions: readonly string[]
-  /** Whether the main thread has fleets that are shown. */
-  readonly hasFleets: boolean
+  /** How many fleets the main thread shows. */
+  readonly fleets: Int32Array
 }
 
 /** What this thread reports once. */
@@ -57,8 +57,7 @@ const METHODS: Readonly<Record<string, () => Promise<Method>>> = {
   stacks: async () => (await import('./stacks.ts')).stacks,
   snapshot: async () => {
     const { snapshots } = await import('./snapshot.ts')
-    const look = start.hasFleets ? () => actions.look() : undefined
-    return (snapshot ??= snapshots(start.name, start.actions, look))
+    return (snapshot ??= snapshots(start, () => actions.look()))
   },
   control: async () => actions.run,
 }

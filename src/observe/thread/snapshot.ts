@@ -8,14 +8,19 @@ import { type FleetFigures, RecentLook } from '../figures/fleets.ts'
 import { type Snapshot, snapshotOf } from '../figures/snapshot.ts'
 import type { Method } from '../protocol.ts'
 
-/** @param look Asks the main thread; `undefined` where the process has no fleets to show. */
+/**
+ * @param fleets How many fleets the main thread shows.
+ * @param look Asks it.
+ */
 export function snapshots(
-  name: string,
-  actions: readonly string[],
-  look: (() => Promise<unknown>) | undefined,
+  { name, actions, fleets }: { name: string; actions: readonly string[]; fleets: Int32Array },
+  look: () => Promise<unknown>,
 ): Method {
   // What this thread is called among those that count.
   here.worker ??= 'observer'
-  const recent = look && new RecentLook(look as () => Promise<FleetFigures>)
-  return async (): Promise<Snapshot> => snapshotOf({ name, actions, fleet: await recent?.read() })
+  const recent = new RecentLook(look as () => Promise<FleetFigures>)
+  return async (): Promise<Snapshot> => {
+    const hasFleets = Atomics.load(fleets, 0) > 0
+    return snapshotOf({ name, actions, fleet: hasFleets ? await recent.read() : undefined })
+  }
 }

@@ -6,9 +6,9 @@
  * loop does after a callback belongs to the account of that. The only task of a worker has its thread as a
  * whole, waiting included. Code that takes turns is followed through its callbacks: by an
  * AsyncLocalStorage, and by a hook of Node that runs before and after each. That is enabled as long as an
- * account needs it: those of programs for good, those of tasks and samples until they end. What a task has used
- * returns behind the frame of its result, so it counts once, in the account of its caller, when the core returns
- * the task: also if that has failed or nobody waits any more.
+ * account needs it: those of programs for good, those of tasks and samples until they end. What a task has
+ * used returns behind the frame of its result, so it counts once, in the account of its caller, when the core
+ * returns the task: also if that has failed or nobody waits any more.
  */
 import { type AsyncHook, AsyncLocalStorage, createHook } from 'node:async_hooks'
 import { WAITED_TICKS, native } from '../../native/index.ts'
@@ -40,7 +40,7 @@ export class CpuAccount implements CpuTime {
   #hopNs = 0
   /** When its task began. */
   begunMs = 0
-  /** Whether its callbacks are followed, or will be before the first one: by itself, or with the one above. */
+  /** Whether its callbacks are followed, or will be before the first one; maybe with the one above. */
   isFollowed: boolean
   /** Whether that ends with it. */
   isFollower = false
@@ -155,8 +155,8 @@ export class CpuMeter {
   }
 
   /**
-   * The same for one of many, so that the others pay nothing: callbacks are followed where `goesOn` afterwards,
-   * until `end`.
+   * The same for one of many, so that the others pay nothing: callbacks are followed where `goesOn`
+   * afterwards, until `end`.
    */
   sample(body: (used: CpuAccount) => void, goesOn: () => boolean): void {
     const account = new CpuAccount(this, this.current())

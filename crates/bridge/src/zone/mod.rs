@@ -261,9 +261,9 @@ impl Zone {
         self.refused[why as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Of `counts` those that need no times: waiting tasks and their bytes, workers and those asleep, errors.
-    /// Then calls that were not accepted, in the order of [`Refusal`], and the rows of the functions that were
-    /// counted, as [`Rows`] has them.
+    /// Of `counts` what needs no times: waiting tasks and their bytes, workers, those asleep, errors.
+    /// Then calls that were not accepted, in the order of [`Refusal`], and the functions that were counted,
+    /// as [`Rows`] has them.
     pub fn function_counts(&self, bounds_ns: &[f64]) -> Vec<f64> {
         let mut rows = Rows::new(bounds_ns);
         let (workers, asleep) = {
