@@ -106,6 +106,7 @@ function continued(run: RunFacts, head: Head, { kept }: Cut) {
   return {
     input: inputOf(run, head),
     ...(isCancelled && head.cancelMs !== undefined && { cancelMs: head.cancelMs }),
+    ...(head.ttlMs !== undefined && { ttlMs: head.ttlMs }),
     ...({ status: 'running', frame: undefined, endedMs: 0, dueMs: 0, awaits: [] } as const),
   }
 }

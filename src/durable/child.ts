@@ -4,7 +4,7 @@
  * The parent waits by a signal of a name that no user can send, so it leaves memory meanwhile as for any
  * other; whoever ends the child sends it.
  */
-import { optionsOf, text } from '../base/index.ts'
+import { integer, optionsOf, text } from '../base/index.ts'
 import { type Operation, uninterruptibleMask } from '../fiber/index.ts'
 import { asked } from './context.ts'
 import type { Durable } from './definition.ts'
@@ -13,13 +13,18 @@ import { checkKey } from './keys.ts'
 import { performed, uuidOf } from './operations.ts'
 import type { Children } from './room.ts'
 
-const KINDS = { key: text<undefined>(undefined) }
+/** How a run is started. */
+export const START_KINDS = {
+  key: text<undefined>(undefined),
+  ttlMs: integer<undefined>(1000, 365 * 86_400_000, undefined),
+}
 
 /**
  * Starts a run of another definition, waits for its end, and returns its value: after a crash the same run,
  * and its value is a copy that was recorded. It is cancelled when the fiber that waits for it is interrupted,
  * as by the end of its parent. Any process that offers its definition runs it.
  * @param options `key`: unique among the runs of its definition. Default: an id that follows from this run.
+ *   `ttlMs`: as that of `start()`; longer than this run may be without a process.
  * @throws {RunError} `RUN_ARGUMENT`, `RUN_REQUIRED`, `RUN_TAKEN`. It fails with what the child fails with,
  *   and with `RUN_CANCELLED` if that was cancelled otherwise.
  *
@@ -43,12 +48,12 @@ const KINDS = { key: text<undefined>(undefined) }
 export function* child<Input, Value>(
   definition: Durable<string, Input, Value>,
   input: Input,
-  options?: { readonly key?: string },
+  options?: { readonly key?: string; readonly ttlMs?: number },
 ): Operation<Value, unknown> {
   if (typeof (Object(definition) as Partial<Durable>).name !== 'string')
     throw wrong('child(): the definition', 'what durable() returns', definition)
   const { name } = definition
-  const { key: chosen } = optionsOf(options, KINDS, wrong, 'child()')
+  const { key: chosen, ttlMs } = optionsOf(options, START_KINDS, wrong, 'child()')
   if (chosen !== undefined) checkKey('child()', chosen)
   const start = asked('child()', `child(${name})`)
   const { run } = start
@@ -78,7 +83,7 @@ export function* child<Input, Value>(
   // One that was started is known, whenever its parent is interrupted.
   return (yield* uninterruptibleMask(function* (restore): Operation<unknown, unknown> {
     const started = yield* recorded('', async (of) => {
-      await of.start(fresh, input, parent)
+      await of.start(fresh, input, parent, ttlMs)
       return fresh
     })
     key = started as string

@@ -200,6 +200,37 @@ class World extends Simulation {
     }
   }
 
+  /** A key is free when the time of its run is over, and is taken again: no item is left that begins that. */
+  async playTimed(): Promise<void> {
+    this.mayBeAlone = false
+    this.#begin()
+    const { engine, work } = await this.#caller('caller', this.part)
+    const ttlMs = 1200
+    for (let n = 0; n < 5; n++) {
+      const run = await work.start('part', `${n}!`, { key: 'timed', ttlMs })
+      const isNow = this.random() < 0.3
+      const ended = isNow ? this.#rest(200).then(() => run.cancel({ now: true })) : Promise.resolve()
+      await ended
+        .then(() => run.result())
+        .then(
+          (value) => assert.equal(value, String(n)),
+          // A caller that was cut off may come too late.
+          ({ code }: RunError) =>
+            assert.ok(code === 'RUN_UNKNOWN' || (isNow && code === 'RUN_CANCELLED'), code),
+        )
+      const isThere = (): Promise<boolean> =>
+        run.state().then(
+          () => true,
+          ({ code }: RunError) => code !== 'RUN_UNKNOWN',
+        )
+      while (await isThere()) await this.#rest(200)
+    }
+    await this.#rest(100)
+    const left = async (of: string): Promise<number> =>
+      (await engine.keyValue(of, { ttlMs: 0 })).page({ itemsMax: 9 }).then(({ items }) => items.length)
+    assert.deepEqual(await Promise.all([headsName('part'), journalName('part')].map(left)), [0, 0])
+  }
+
   /** A key is freed by two at once, and taken again while the process that had its run has that still. */
   async playTaken(): Promise<void> {
     this.mayBeAlone = false
@@ -284,3 +315,7 @@ test('what a process does late of a run does nothing to the next one with its ke
 
 test('what is written to run again or to copy is that of a run, and is done once', () =>
   playAll(24, (world) => world.playAgain()))
+
+// In 74 an item is there for longer than the head of its run.
+test('what is kept of a run is deleted after its time, and nothing begins it again, whatever dies', () =>
+  playAll(24, (world) => world.playTimed(), 74))

@@ -235,6 +235,46 @@ export async function clear(
     if (value?.bytes !== undefined) await isDone(kept[index].delete(key, value.revision))
 }
 
+/**
+ * The time begins after which what is kept of a run that has ended is deleted. Whose item it is must begin
+ * nothing, since that may outlive the head. May be repeated.
+ */
+async function expire(room: Room, run: RunFacts, ttlMs: number, goesOn: () => boolean): Promise<void> {
+  const { engine, heads, name } = room
+  const { key } = run
+  const { head, revision } = await headOf(room, run)
+  if (!hasEnded(head) || head.next !== undefined) return
+  await journalNamed(room, run, journalIn(head), goesOn).expire(ttlMs)
+  const isShown = (await certainly(engine, () => engine.valuesIn(exposedName(name)), goesOn)) > 0
+  const exposed = isShown ? await room.exposed() : undefined
+  await certainly(
+    engine,
+    async () => {
+      const shown = await exposed?.get(key)
+      if (shown?.bytes !== undefined)
+        await isDone(exposed!.put(key, shown.bytes, { revision: shown.revision, ttlMs }))
+      await isDone(heads.put(key, writeHead(head), { revision, ttlMs }))
+    },
+    goesOn,
+  )
+}
+
+/**
+ * The item of a run that has ended is done. Of one that is kept for a time another one begins that, which
+ * begins no run when its head is deleted.
+ */
+export async function drop(
+  room: Room,
+  run: RunFacts,
+  { ttlMs }: Head,
+  lease: () => Lease,
+  goesOn: () => boolean,
+): Promise<void> {
+  if (ttlMs !== undefined && headIn(run, lease().bytes).over === 0) await expire(room, run, ttlMs, goesOn)
+  else if (ttlMs !== undefined) await lendAgain(room, run.key)
+  await certainly(room.engine, () => lease().done(), goesOn)
+}
+
 /** A journal, for who looks at it or copies it. */
 export function journalNamed(
   { engine, journals: values }: Room,

@@ -24,7 +24,7 @@ import { endOf, failedBy } from './attempt.ts'
 import { forgetSignals, signalsIn } from './boxes.ts'
 import { checkRepeats } from './check.ts'
 import { RunError, type RunFacts, isForLater, readable } from './errors.ts'
-import { clear, headOfItem, journalNamed, replaceHead } from './heads.ts'
+import { clear, drop, headOfItem, journalNamed, replaceHead } from './heads.ts'
 import { type Running, writeHolding } from './holder.ts'
 import { Journal } from './journal.ts'
 import { LiveRun } from './live.ts'
@@ -323,7 +323,9 @@ export class HeldRun {
     const { key } = this.#facts
     if (parent !== undefined) await this.#room.report(parent, { id, key })
     await this.#certainly(() => clear(this.#room, this.#facts, 'signals'))
-    await this.#certainly(() => this.#lease.done())
+    // What it has written is deleted with all else.
+    if (this.#live !== undefined) await this.#journal.whenWritten
+    await drop(this.#room, this.#facts, this.#head, () => this.#lease, this.#goesOn)
   }
 
   /** It is looked at twice, since a server that was cut off may not have had its head. */

@@ -7,7 +7,7 @@
  * head does not name any more is deleted, so who has not written for a while looks behind its write whether
  * the head names it: otherwise what it has written does not count.
  */
-import { type Engine, type KeyValue, certainly, errorFrame, isDone } from '../fleet/internal.ts'
+import { type Engine, type Entry, type KeyValue, certainly, errorFrame, isDone } from '../fleet/internal.ts'
 import { RunError, type RunFacts, readable } from './errors.ts'
 import { type JournalEntry, RECORD_BYTES, readRecord, writeRecord } from './records.ts'
 
@@ -15,6 +15,8 @@ import { type JournalEntry, RECORD_BYTES, readRecord, writeRecord } from './reco
 const ENTRY_BYTES = 64
 const READS_MIN = 4
 const READS_MAX = 128
+/** So many records are written at once to be deleted later. */
+const EXPIRED = 8
 
 interface Waiting {
   readonly entry: JournalEntry
@@ -50,6 +52,7 @@ export class Journal {
   #heldMs: number
   #next = 0
   #isWriting = false
+  #writing = Promise.resolve()
   #failure: { readonly error: unknown } | undefined
 
   constructor(of: JournalOf) {
@@ -63,6 +66,11 @@ export class Journal {
     return this.#heldMs
   }
 
+  /** Resolves when nothing is being written. */
+  get whenWritten(): Promise<void> {
+    return this.#writing
+  }
+
   /** Whether everything that was appended is written. */
   get isWritten(): boolean {
     return !this.#isWriting
@@ -70,18 +78,38 @@ export class Journal {
 
   /** All entries. Later ones are appended behind them. @throws {RunError} `RUN_UNREADABLE`. */
   async read(): Promise<JournalEntry[]> {
-    const { engine, values, id, goesOn, run } = this.#of
     const entries: JournalEntry[] = []
-    for (let reads = READS_MIN; ; reads = Math.min(2 * reads, READS_MAX)) {
-      const keys = Array.from({ length: reads }, (_, index) => `${id}.${this.#next + index}`)
-      const found = await Promise.all(keys.map((key) => certainly(engine, () => values.get(key), goesOn)))
-      for (const value of found) {
+    for (let reads = READS_MIN; ; reads = Math.min(2 * reads, READS_MAX))
+      for (const value of await this.#found(this.#next, reads)) {
         if (value?.bytes === undefined) return entries
         const { bytes, key } = value
-        entries.push(...readable(run, key, () => readRecord(bytes).entries))
+        entries.push(...readable(this.#of.run, key, () => readRecord(bytes).entries))
         this.#next++
       }
+  }
+
+  #found(from: number, count: number): Promise<readonly (Entry | undefined)[]> {
+    const { engine, values, id, goesOn } = this.#of
+    const keys = Array.from({ length: count }, (_, index) => `${id}.${from + index}`)
+    return Promise.all(keys.map((key) => certainly(engine, () => values.get(key), goesOn)))
+  }
+
+  /**
+   * All records are deleted after that time. The last ones are written first, and some at once: so what dies
+   * on the way, and is repeated when some have been deleted, leaves no gap that is longer.
+   */
+  async expire(ttlMs: number): Promise<void> {
+    const { engine, values, goesOn } = this.#of
+    const parts: Entry[][] = []
+    for (let from = 0; ; from += EXPIRED) {
+      const found = await this.#found(from, EXPIRED)
+      const part = found.filter((entry): entry is Entry => entry?.bytes !== undefined)
+      if (part.length === 0) break
+      parts.push(part)
     }
+    const write = ({ key, bytes, revision }: Entry): Promise<boolean> =>
+      certainly(engine, () => isDone(values.put(key, bytes as Uint8Array, { revision, ttlMs })), goesOn)
+    for (const part of parts.toReversed()) await Promise.all(part.map(write))
   }
 
   /** Deletes all records, from the end: what dies on the way leaves what a second call finds. */
@@ -117,7 +145,7 @@ export class Journal {
       if (this.#failure !== undefined) return reject(this.#failure.error)
       const bytes = ENTRY_BYTES + 3 * entry.key.length + (entry.frame?.length ?? 0)
       this.#waiting.push({ entry, bytes, resolve, reject })
-      if (!this.#isWriting) void this.#write()
+      if (!this.#isWriting) this.#writing = this.#write()
     })
   }
 

@@ -21,6 +21,7 @@ export interface Machine<Definitions extends readonly Durable[]> {
   readonly work: Runs<Definitions>
   die(): Promise<void>
   queues: Fleet['queues']
+  valuesIn(name: string): Promise<number>
 }
 
 export type Begin = <const Definitions extends readonly Durable[]>(

@@ -9,10 +9,12 @@ import { until } from '../base/wait.test.support.ts'
 import { all, forEach, race } from '../fiber/index.ts'
 import { branch, checkpoint, child, durable, expose, id, signal, step } from './index.ts'
 import { HOUR_MS, type Named, gate } from './machine.test.support.ts'
+import { exposedName, headsName, journalName } from './records.ts'
 
 export function moreTests(named: Named): void {
   for (const declare of [childTests, copyTests, childEndTests, checkpointTests]) declare(named)
   for (const declare of [cancelledTests, anewTests, exposeTests, arrowTests, branchTests]) declare(named)
+  timedTests(named)
 }
 
 function childTests(named: Named): void {
@@ -369,5 +371,59 @@ function branchTests(named: Named): void {
     const result = await work.get('mailing', 'k').result()
     assert.deepEqual(result, ['Eve twice', 'Bob twice', 'Ann twice', 'Ann twice'])
     assert.deepEqual(calls, ['write Ann', 'write Bob', 'write Ann', 'write Eve'])
+  })
+}
+
+function timedTests(named: Named): void {
+  named(
+    'what is kept of a run that has ended is deleted after its time, and its key is free',
+    async (begin) => {
+      const timed = durable('timed', function* (ends: string) {
+        yield* expose(() => ends)
+        yield* step('first', () => ends)
+        if (ends === 'never') yield* signal('never')
+        if (ends === 'failed') throw new RangeError('failed')
+        return yield* step('second', () => ends)
+      })
+      const whole = durable('whole', function* () {
+        return yield* child(timed, 'child', { ttlMs: 1000 })
+      })
+      const { work, valuesIn } = await begin([timed, whole])
+      const kept = await work.start('timed', 'kept', { key: 'kept' })
+      const run = await work.start('timed', 'first', { key: 'key', ttlMs: 1000 })
+      const failed = await work.start('timed', 'failed', { ttlMs: 1000 })
+      const never = await work.start('timed', 'never', { ttlMs: 1000 })
+      assert.equal(await (await work.start('whole', undefined)).result(), 'child')
+      assert.deepEqual([await run.result(), await kept.result()], ['first', 'kept'])
+      await assert.rejects(failed.result(), RangeError)
+      await until(async () => (await never.state()).awaits.includes('never'))
+      assert.equal((await work.list('timed')).items.length, 5)
+      assert.equal(await never.cancel({ now: true }), true)
+      const left = async (): Promise<number[]> =>
+        Promise.all([headsName, journalName, exposedName].map((of) => valuesIn(of('timed'))))
+      await until(async () => (await left()).every((count, index) => count === [1, 2, 1][index]))
+      await assert.rejects(run.state(), { code: 'RUN_UNKNOWN' })
+      assert.equal(await (await work.start('timed', 'second', { key: 'key' })).result(), 'second')
+      assert.equal(await kept.result(), 'kept')
+    },
+  )
+
+  named('a run that is run again in its time is kept until it has ended again', async (begin) => {
+    let calls = 0
+    const flaky = durable('flaky', function* () {
+      yield* step('before', () => 1)
+      return yield* step('call', () => {
+        if (++calls === 1) throw new RangeError('once')
+        return calls
+      })
+    })
+    const { work, valuesIn } = await begin([flaky])
+    const run = await work.start('flaky', undefined, { ttlMs: 3000 })
+    await assert.rejects(run.result(), RangeError)
+    await run.again()
+    assert.equal(await run.result(), 2)
+    assert.equal((await run.state()).steps.length, 2)
+    for (const nameOf of [headsName, journalName])
+      await until(async () => (await valuesIn(nameOf('flaky'))) === 0)
   })
 }

@@ -49,6 +49,8 @@ export interface Head {
   /** Of one that waits outside of memory: until when, in ms since 1970, and for which signals. */
   readonly dueMs: number
   readonly awaits: readonly string[]
+  /** How long it is kept when it has ended, in ms. Absent: until `forget()`. */
+  readonly ttlMs?: number
   /** When it was cancelled, of one whose finalizers run or will. */
   readonly cancelMs?: number
   /** A frame of what it has returned, or of the error with which it has failed or diverged. */

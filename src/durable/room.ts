@@ -10,7 +10,7 @@ import type { Parent } from './records.ts'
 /** The runs of a definition, for a run that has started one of them. */
 export interface Children {
   /** Resolves when it is kept; the second time nothing is started. Its end sends a signal to its parent. */
-  start(key: string, input: unknown, parent: Parent): Promise<void>
+  start(key: string, input: unknown, parent: Parent, ttlMs: number | undefined): Promise<void>
   /** Of one that has ended. */
   result(key: string): Promise<unknown>
   cancel(key: string): Promise<boolean>

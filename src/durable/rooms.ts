@@ -81,14 +81,16 @@ export class Rooms {
   async children(name: string): Promise<Children> {
     const room = await this.of(name)
     return {
-      start: (key, input, parent) => this.#start(room, key, input, parent),
+      start: (key, input, parent, ttlMs) =>
+        this.#start(room, key, { ...freshHead(input, room.nowMs(), ttlMs), parent }),
       result: async (key) => (await this.run(name, key)).result(),
       cancel: async (key) => (await this.run(name, key)).cancel(),
     }
   }
 
-  async #start(room: Room, key: string, input: unknown, parent: Parent): Promise<void> {
-    await begin(room, key, { ...freshHead(input, room.nowMs()), parent })
+  async #start(room: Room, key: string, begun: Head & { readonly parent: Parent }): Promise<void> {
+    const { parent } = begun
+    await begin(room, key, begun)
     const entry = await certainly(room.engine, () => room.heads.get(key))
     const bytes = entry?.bytes
     const head = bytes && readable({ name: room.name, key }, key, () => readHead(bytes))
@@ -111,7 +113,8 @@ export class Rooms {
 }
 
 /** That of a run that begins. */
-export const freshHead = (input: unknown, startedMs: number): Head => ({
+export const freshHead = (input: unknown, startedMs: number, ttlMs?: number): Head => ({
   ...({ status: 'running', endedMs: 0, dueMs: 0, awaits: [], frame: undefined } as const),
+  ...(ttlMs !== undefined && { ttlMs }),
   ...{ id: crypto.randomUUID(), input: encode(input), startedMs, trace: meters.steps?.current() },
 })

@@ -11,7 +11,7 @@ import { again, fork } from './again.ts'
 import { keepSignals } from './boxes.ts'
 import { explained } from './explain.ts'
 import { exposedIn } from './exposed.ts'
-import { clear, headOf, journalNamed, replaceHead, wake } from './heads.ts'
+import { clear, headOf, journalNamed, lendAgain, replaceHead, wake } from './heads.ts'
 import { HOLDER, type Holding, type Running, holdingOf } from './holder.ts'
 import { orAborted } from './interrupts.ts'
 import type { Journal } from './journal.ts'
@@ -196,6 +196,7 @@ export class Run<out Value = unknown> {
     else {
       await this.#reported(before)
       await certainly(engine, () => clear(room, this.#facts, 'all'))
+      if (before.ttlMs !== undefined) await lendAgain(room, this.key)
     }
     return true
   }

@@ -41,7 +41,9 @@ export function runTests(engine: string, connect: (name: string) => Promise<Flee
         fleets.push(fleet)
         const work = await runs(fleet, { definitions, ...SOON, ...options })
         opened.push(work)
-        return { work, die: () => fleet.close(), queues: () => fleet.queues() }
+        const { engine } = fleet
+        const valuesIn = (kept: string): Promise<number> => engine.valuesIn(kept)
+        return { work, die: () => fleet.close(), queues: () => fleet.queues(), valuesIn }
       }
       try {
         await body(begin)
