@@ -78,6 +78,16 @@ test('a parameter that would lead to another route is refused', async () => {
   await assert.rejects(untyped('GET', '/users/:id'), /\/users\/:id needs params\.id/)
 })
 
+test('an error page that states to be JSON is text; a malformed response of a success rejects', async () => {
+  const page = (status: number): Response =>
+    new Response('<h1>Bad Gateway</h1>', { status, headers: { 'content-type': 'application/json' } })
+  const asked = (status: number) =>
+    client<{ readonly '/': () => string }>({ inject: async () => page(status) })('GET', '/')
+  const { status, body } = await asked(502)
+  assert.deepEqual([status, body], [502, '<h1>Bad Gateway</h1>'])
+  await assert.rejects(asked(200), SyntaxError)
+})
+
 test('a call ends by its signal', async () => {
   const slow = createApp({ routes: { '/': () => new Promise<string>(() => {}) } })
   const call = client<{ readonly '/': { readonly GET: () => string } }>(slow)

@@ -55,7 +55,7 @@ export type ClientInput<C extends Contract, Pattern extends string> = Field<
 /** A response of which the status and the body are known. */
 interface Known<Status, Body> {
   readonly status: Status
-  /** JSON as its value, other types as text; `undefined` for an empty body. */
+  /** JSON as its value, other types and malformed JSON of an error as text; `undefined` for an empty body. */
   readonly body: Body
   readonly headers: Headers
 }
@@ -219,5 +219,11 @@ async function bodyOf(response: Response): Promise<unknown> {
   const text = await response.text()
   if (text === '') return undefined
   const type = response.headers.get('content-type') ?? ''
-  return /^application\/(?:[^;\s]+\+)?json *(?:;|$)/i.test(type) ? (JSON.parse(text) as unknown) : text
+  if (!/^application\/(?:[^;\s]+\+)?json *(?:;|$)/i.test(type)) return text
+  try {
+    return JSON.parse(text) as unknown
+  } catch (error) {
+    if (response.ok) throw error
+    return text // of a proxy, or cut: the status counts
+  }
 }

@@ -115,6 +115,8 @@ export class Connection implements Carrier {
     const controller = new AbortController()
     this.server.lost.push((reason) => controller.abort(reason))
     const upgrade = (grant: Grant, events: WireEvents): Wire => {
+      if (grant.isRaw)
+        throw new Error('a simulated connection has messages, not bytes: nothing attaches to it')
       outcome.resolve(undefined)
       return (this.socket = new ServerEnd(this, rooms, grant, events, socket!))
     }

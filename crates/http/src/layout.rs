@@ -184,6 +184,8 @@ pub mod reply {
     pub const HINT: u32 = 15;
     /// The end of a body with these header lines as its trailers.
     pub const TRAILERS: u32 = 16;
+    /// A connection without frames is not read (status 1), or read again (0).
+    pub const PAUSE: u32 = 17;
 }
 /// Flag of the kind of a response or of its start: the connection closes after it.
 pub const FLAG_LAST: u32 = 0x1_0000;
@@ -203,7 +205,8 @@ pub mod terms {
     pub const PONG_MS: usize = 3;
     pub const CLOSE_MS: usize = 4;
     pub const DEFLATES: usize = 5;
-    pub const WORDS: usize = 6;
+    pub const IS_RAW: usize = 6;
+    pub const WORDS: usize = 7;
 }
 
 /// Results of a pull without bytes; smaller numbers are refusals: minus the status.

@@ -8,7 +8,7 @@
 import { loadReason, CorespunError } from '../../base/index.ts'
 import type { FetchApp } from '../app/routes.ts'
 import { HttpError } from '../errors.ts'
-import { has, isNest, isNodeApp, type Nest } from '../listener/node-app.ts'
+import { has, isNest, isNodeApp, isServer as isNodeServer, type Nest } from '../listener/node-app.ts'
 import type { ServeOptions } from '../app/settings.ts'
 
 /** An app as a module exports it: options of `serve`, and what to do at the end. */
@@ -126,10 +126,10 @@ async function appIn(
  */
 async function appOf(value: unknown, url: string): Promise<ModuleApp | undefined> {
   if (isNodeApp(value)) {
-    const { listenerOf, nodeHandler } = await import('../listener/node-handler.ts')
+    const { handlerOf, targetOf } = await import('../listener/node-handler.ts')
     const close = closeOf(value) // which adds hooks, so before it is ready
-    const listener = await begun(async () => listenerOf(value), url, 'its start')
-    return { fetch: nodeHandler(listener), ...(close === undefined ? {} : { close }) }
+    const target = await begun(async () => targetOf(value), url, 'its start')
+    return { fetch: handlerOf(target), ...(close === undefined ? {} : { close }) }
   }
   if (typeof value === 'function') return { fetch: value as NonNullable<ModuleApp['fetch']> }
   if (value === null || typeof value !== 'object') return undefined
@@ -151,6 +151,7 @@ type Close = NonNullable<ModuleApp['close']>
 /** Closes an app of Nest or fastify as where it listens; undefined for others. */
 function closeOf(app: object): Close | undefined {
   if (isNest(app)) return closingNest(app)
+  if (isNodeServer(app)) return () => void app.emit('close') // what has attached to it ends its connections
   return has(app, 'addHook') && has(app, 'close') ? closingFastify(app as Closable) : undefined
 }
 

@@ -371,6 +371,8 @@ test('an invalid contract is refused when it is made', () => {
   refused({ body: 'string' }, /received 'string'|received "string"/)
   refused({ responses: { 99: z.any() } }, /responses must be schemas/)
   refused({ responses: { 200: {} } }, /responses must be schemas/)
+  for (const status of [204, 205, 304])
+    refused({ responses: { [status]: z.string() } }, /null for no body \(always of 204, 205 and 304\)/)
   refused({ bodi: z.any() }, /unknown option "bodi"; did you mean/)
   refused({ tags: 'users' }, /tags must be an array of strings/)
   refused({ body: z.any(), bodyBytesMax: -1 }, /bodyBytesMax must be/)

@@ -29,11 +29,13 @@ const SCHEMA: Kind<Schema | undefined> = {
   default: undefined,
 }
 const RESPONSES: Kind<ResponseSchemas | undefined> = {
-  expected: 'schemas, or null for no body, by status from 200 to 599',
+  expected: 'schemas, or null for no body (always of 204, 205 and 304), by status from 200 to 599',
   accepts: (value) =>
     isPlainObject(value) &&
     Object.entries(value).every(
-      ([status, schema]) => /^[2-5]\d\d$/.test(status) && (schema === null || isSchema(schema)),
+      ([status, schema]) =>
+        /^[2-5]\d\d$/.test(status) &&
+        (schema === null || (isSchema(schema) && !/^(204|205|304)$/.test(status))),
     ),
   default: undefined,
 }

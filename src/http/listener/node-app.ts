@@ -3,14 +3,18 @@
  *
  * Apart from what runs them: whoever loads an app of any kind asks this.
  */
+import type { Server } from 'node:http'
 import type { Listener } from './node-exchange.ts'
 
 /**
  * An app or handler for the requests and responses of node:http: a function `(req, res)`, such as an app of
- * express or connect, koa's `callback()`, the handler of Next.js; or an app of koa, fastify or Nest itself.
+ * express or connect, koa's `callback()`, the handler of Next.js; an app of koa, fastify or Nest itself; or
+ * an http.Server, which does not listen itself.
  */
 export type NodeApp =
   | ((req: never, res: never, rest: never) => unknown)
+  /** An http.Server, whose listeners of `request` and `upgrade` are called. */
+  | { readonly listening: boolean; closeIdleConnections(): void }
   /** An app of koa. */
   | { callback(): (req: never, res: never) => unknown }
   /** An app of fastify. */
@@ -19,6 +23,7 @@ export type NodeApp =
   | {
       init(): PromiseLike<unknown>
       getHttpAdapter(): { getInstance(): unknown; close(): unknown }
+      getHttpServer?(): object
       close(): PromiseLike<unknown>
     }
 
@@ -44,7 +49,12 @@ export function isNodeApp(value: unknown): value is NodeApp {
         has(value, 'use') ||
         NODE_PARAMETERS.test(Function.prototype.toString.call(value)))
     )
-  return isKoa(value) || isNest(value) || (has(value, 'inject') && has(value, 'register'))
+  return isKoa(value) || isNest(value) || isServer(value) || (has(value, 'inject') && has(value, 'register'))
+}
+
+/** Whether a value is an http.Server. */
+export function isServer(value: object): value is Server {
+  return has(value, 'closeIdleConnections') && has(value, 'emit')
 }
 
 export function isKoa(value: object): value is { callback(): Listener } {

@@ -19,6 +19,7 @@ import { TrailedBody } from '../fetch/trailers.ts'
 import type { Exchange } from '../message/core-interface.ts'
 import { fieldsIn, type Pairs, pairsOf } from './head.ts'
 import { ownedByCore, type Owner, PeerSocket } from './peer-socket.ts'
+import { UpgradedSocket } from './upgraded-socket.ts'
 import { WrittenBody } from './written-body.ts'
 
 /** An app for node:http. */
@@ -70,6 +71,24 @@ export function respondedBy(listen: Listener, exchange: Exchange): Response | Pr
     throw error
   }
   return pair.responded()
+}
+
+/** What an http.Server has that takes connections over. */
+export interface Upgrader {
+  listenerCount(event: 'upgrade'): number
+  emit(event: 'upgrade', req: IncomingMessage, socket: UpgradedSocket, head: Buffer): boolean
+}
+
+/** Passes the connection to listeners of `upgrade`; undefined without one, or where it is not asked for. */
+export function upgradedBy(server: Upgrader, exchange: Exchange): Promise<Response> | undefined {
+  const isAsked = exchange.method === 'GET' && exchange.header('upgrade')?.toLowerCase() === 'websocket'
+  if (!isAsked || exchange.upgrade === undefined || server.listenerCount('upgrade') === 0) return undefined
+  const { req, socket: peer } = new NodeExchange(exchange)
+  const socket = new UpgradedSocket(exchange, peer)
+  ;(req as { socket: unknown }).socket = socket
+  req.complete = true
+  server.emit('upgrade', req, socket, Buffer.alloc(0))
+  return socket.response
 }
 
 class NodeExchange implements Owner {
@@ -129,6 +148,8 @@ class NodeExchange implements Owner {
     // Over HTTP/2 nothing else shows that there is a body, and parsers of bodies look for it.
     if (exchange.bodyBytes < 0 && exchange.header('transfer-encoding') === undefined)
       pairs.push('Transfer-Encoding', 'chunked')
+    // Over HTTP/2 there is no key, and libraries look for one.
+    if (exchange.hasNoKey) pairs.push('Sec-WebSocket-Key', 'AAAAAAAAAAAAAAAAAAAAAA==')
     req._addHeaderLines(pairs, pairs.length)
     return req
   }

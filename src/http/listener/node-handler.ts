@@ -7,8 +7,15 @@
 import { exchangeOf, OWN_REQUEST } from '../fetch/request.ts'
 import type { Exchange } from '../message/core-interface.ts'
 import { wrong } from '../message/limits.ts'
-import { type NodeApp, has, isKoa, isNest } from './node-app.ts'
-import type { Listener } from './node-exchange.ts'
+import { type Nest, type NodeApp, has, isKoa, isNest, isServer } from './node-app.ts'
+import type { Listener, Upgrader } from './node-exchange.ts'
+
+/** What an app is run by. */
+interface Target {
+  readonly listen: Listener
+  /** Whose listeners of `upgrade` take connections over. */
+  readonly server?: Upgrader | undefined
+}
 
 type Run = (exchange: Exchange) => Response | Promise<Response>
 
@@ -20,7 +27,8 @@ const handlers = new WeakSet<object>()
  * so middleware around it works.
  *
  * `req` and `res` are node:http's own classes without its server. Their socket has the facts of the
- * connection and can be destroyed; it cannot be written to, so WebSockets are routes beside the app.
+ * connection and can be destroyed. Of an http.Server, fastify and Nest, listeners of `upgrade` receive
+ * requests for WebSockets, so `ws` and socket.io attach to it as ever.
  * @throws {HttpError} `HTTP_ARGUMENT` for a value that is not such an app.
  *
  * @example
@@ -38,9 +46,15 @@ const handlers = new WeakSet<object>()
  * ```
  */
 export function nodeHandler(app: NodeApp): (request: Request) => Response | Promise<Response> {
-  const listener = listenerOf(app)
+  return handlerOf(targetOf(app))
+}
+
+/** The handler of what {@link targetOf} returns. */
+export function handlerOf(
+  target: Target | Promise<Target>,
+): (request: Request) => Response | Promise<Response> {
   let run: Run | undefined
-  const loading = loaded(listener).then((made) => (run = made))
+  const loading = loaded(target).then((made) => (run = made))
   loading.catch(() => {}) // each request rejects with it
   const handler = (request: Request): Response | Promise<Response> => {
     const exchange = exchangeOf(request)
@@ -51,9 +65,13 @@ export function nodeHandler(app: NodeApp): (request: Request) => Response | Prom
   return handler
 }
 
-async function loaded(listener: Listener | Promise<Listener>): Promise<Run> {
-  const [listen, { respondedBy }] = await Promise.all([listener, import('./node-exchange.ts')])
-  return (exchange) => respondedBy(listen, exchange)
+async function loaded(target: Target | Promise<Target>): Promise<Run> {
+  const [{ listen, server }, { respondedBy, upgradedBy }] = await Promise.all([
+    target,
+    import('./node-exchange.ts'),
+  ])
+  if (server === undefined) return (exchange) => respondedBy(listen, exchange)
+  return (exchange) => upgradedBy(server, exchange) ?? respondedBy(listen, exchange)
 }
 
 /** Whether a function is one that `nodeHandler` has made. */
@@ -62,19 +80,36 @@ export function isNodeHandler(value: unknown): boolean {
 }
 
 /**
- * The function `(req, res)` of an app; a promise of it where the app begins first.
+ * What runs an app; a promise of it where the app begins first.
  * @throws {HttpError} `HTTP_ARGUMENT` for a value that is not such an app.
  */
-export function listenerOf(app: unknown): Listener | Promise<Listener> {
-  if (typeof app === 'function') return app as Listener
+export function targetOf(app: unknown): Target | Promise<Target> {
+  if (typeof app === 'function') return { listen: app as Listener }
   if (typeof app === 'object' && app !== null) {
-    if (isKoa(app)) return app.callback()
-    if (isNest(app))
-      return Promise.resolve(app.init()).then(() => listenerOf(app.getHttpAdapter().getInstance()))
+    if (isServer(app)) return { listen: (req, res) => void app.emit('request', req, res), server: app }
+    if (isKoa(app)) return { listen: app.callback() }
+    if (isNest(app)) return Promise.resolve(app.init()).then(() => targetOfNest(app))
     if (has(app, 'ready') && has(app, 'routing')) {
-      const { ready, routing } = app as unknown as { ready(): PromiseLike<unknown>; routing: Listener }
-      return Promise.resolve(ready.call(app)).then(() => routing.bind(app))
+      const { ready, routing, server } = app as unknown as Fastify
+      return Promise.resolve(ready.call(app)).then(() => ({ listen: routing.bind(app), server }))
     }
   }
-  throw wrong('nodeHandler(): app', 'a function (req, res), or an app of koa, fastify or Nest', app)
+  throw wrong(
+    'nodeHandler(): app',
+    'a function (req, res), an http.Server, or an app of koa, fastify or Nest',
+    app,
+  )
+}
+
+interface Fastify {
+  ready(): PromiseLike<unknown>
+  readonly routing: Listener
+  readonly server: Upgrader
+}
+
+/** Gateways of WebSockets take requests over, too, as socket.io does. */
+async function targetOfNest(app: Nest): Promise<Target> {
+  const server = app.getHttpServer?.()
+  if (server !== undefined && isServer(server) && server.listenerCount('upgrade') > 0) return targetOf(server)
+  return targetOf(app.getHttpAdapter().getInstance())
 }

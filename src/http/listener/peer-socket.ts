@@ -180,37 +180,20 @@ export class PeerSocket extends EventEmitter {
     clearTimeout(this.#timer)
     this.#timer = undefined
   }
+}
 
-  /** Nothing: the core sends what a turn of the event loop has written at its end. */
-  cork(): void {}
+/** Methods of a net.Socket that do nothing: the core has its own options of connections. */
+const INERT = ['cork', 'uncork', 'setNoDelay', 'setKeepAlive', 'ref', 'unref', 'pause', 'resume']
+inert(PeerSocket.prototype, INERT)
 
-  /** As `cork`. */
-  uncork(): void {}
-
-  /** Nothing, as those below: the core sets its own options of connections. */
-  setNoDelay(): this {
-    return this
-  }
-
-  setKeepAlive(): this {
-    return this
-  }
-
-  ref(): this {
-    return this
-  }
-
-  unref(): this {
-    return this
-  }
-
-  pause(): this {
-    return this
-  }
-
-  resume(): this {
-    return this
-  }
+/** Adds methods that do nothing. */
+export function inert(prototype: object, names: readonly string[]): void {
+  for (const name of names)
+    Object.defineProperty(prototype, name, {
+      value(this: object) {
+        return this
+      },
+    })
 }
 
 /** Why a connection cannot be taken over. */
@@ -218,7 +201,7 @@ export function ownedByCore(): HttpError {
   return new HttpError('HTTP_UPGRADE', {
     reason:
       'the core owns the connection behind (req, res); ' +
-      'add a route with `websocket` beside the app, or call upgrade() in a handler of its own',
+      'pass the http.Server to which a library attaches, or add a route with `websocket` beside the app',
   })
 }
 

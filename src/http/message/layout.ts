@@ -116,6 +116,7 @@ export const Reply = {
   ask: 14,
   hint: 15,
   trailers: 16,
+  pause: 17,
 } as const
 
 /** Flag of the kind of a response or of its start: the connection closes after it. */
@@ -132,7 +133,8 @@ export const Terms = {
   pongMs: 3,
   closeMs: 4,
   deflates: 5,
-  words: 6,
+  isRaw: 6,
+  words: 7,
 } as const
 
 /** Results of a pull without bytes; smaller numbers are refusals: minus the status. */

@@ -27,6 +27,8 @@ export interface Grant {
   /** Further complete header lines of the response. */
   readonly lines: string
   readonly terms: SocketTerms
+  /** The app frames by itself: `lines` are all of the response, messages are bytes as they come. */
+  readonly isRaw?: boolean
 }
 
 /** What a core reports of a WebSocket; nothing after `onClose`. */
@@ -50,6 +52,14 @@ export interface Wire {
   terminate(): void
   join(room: string): void
   leave(room: string): void
+}
+
+/** A connection whose bytes are the app's: what `isRaw` grants. */
+export interface RawWire extends Wire {
+  /** Whether more than `outBytesMax` waits: `onDrain` follows. */
+  isFull(): boolean
+  /** Reads no more for now, or again. */
+  pause(isPaused: boolean): void
 }
 
 /** The rooms of one core. */

@@ -230,7 +230,10 @@ impl Connection {
             Reading::Discard(..) => true,
             Reading::Proxy => !self.closing,
             Reading::Frames(ref frames) => {
-                !self.closing && frames.end.is_none() && self.unsent() <= limits.out_bytes_max
+                !self.closing
+                    && frames.end.is_none()
+                    && !frames.is_paused
+                    && self.unsent() <= limits.out_bytes_max
             }
             Reading::Body(_) | Reading::Upgrade | Reading::Http2(_) | Reading::Nothing => false,
         }

@@ -61,6 +61,8 @@ pub struct Terms {
     pub close_ms: u64,
     /// Whether `permessage-deflate` was agreed on, both sides without context takeover.
     pub deflates: bool,
+    /// The host reads and writes the bytes of the connection itself: there are no frames, pings or closes.
+    pub is_raw: bool,
 }
 
 /// What a client has sent.
@@ -111,6 +113,8 @@ pub struct WebSocket {
     pub closed_ms: u64,
     /// Set when nothing more is read.
     pub end: Option<End>,
+    /// The host reads no more for now.
+    pub is_paused: bool,
     decoder: WebsocketFrameDecoder,
     frame: FrameInfo,
     control: Vec<u8>,
@@ -131,6 +135,9 @@ impl WebSocket {
     /// something was received.
     /// Nothing more is read after a fault.
     pub fn receive(&mut self, data: &mut [u8]) -> (usize, Result<Received, Fault>) {
+        if self.terms.is_raw {
+            return (data.len(), Ok(Received::Here { is_text: false, at: 0, bytes: data.len() }));
+        }
         let mut used = 0;
         let mut whole = None;
         loop {

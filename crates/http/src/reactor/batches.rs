@@ -221,6 +221,7 @@ impl Batches {
             pong_ms: word(layout::terms::PONG_MS).into(),
             close_ms: word(layout::terms::CLOSE_MS).into(),
             deflates: word(layout::terms::DEFLATES) == 1,
+            is_raw: word(layout::terms::IS_RAW) == 1,
         };
         (lines, Box::new(WebSocket::new(terms, record.stamp, now_ms)))
     }

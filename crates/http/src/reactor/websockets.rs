@@ -13,7 +13,7 @@ use crate::{
     connection::OutBody,
     layout::{self, event, reply, send},
     shared_bodies::{SharedBodies, SharedBody},
-    websocket::{End, Fault, Kind, Received, write_frame},
+    websocket::{End, Fault, Kind, Received, code, write_frame},
 };
 
 /// Frames to rooms that are longer are stored once for all members.
@@ -133,6 +133,17 @@ impl Reactor {
                 );
             }
             reply::PING => session.machine.send_frame(Kind::Ping, false, payload),
+            reply::PAUSE => {
+                if let Some(frames) = session.machine.frames_mut() {
+                    frames.is_paused = record.status != 0;
+                }
+            }
+            reply::CLOSE if session.machine.frames().is_some_and(|frames| frames.terms.is_raw) => {
+                if let Some(frames) = session.machine.frames_mut() {
+                    frames.end = Some(End { code: code::NONE, reason: Vec::new(), is_fault: true });
+                }
+                self.connections.end_frames(record.slot, session);
+            }
             reply::CLOSE => session.machine.send_close(record.status, payload, self.connections.now_ms),
             _ => {}
         }

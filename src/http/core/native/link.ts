@@ -213,6 +213,10 @@ export class NativeLink {
     this.#put(Reply.trailers, exchange, 0, trailers, 0, 0, 0)
   }
 
+  get outBytesMax(): number {
+    return this.#limits.outBytesMax
+  }
+
   get scheme(): 'http' | 'https' {
     return this.tls === undefined ? 'http' : 'https'
   }

@@ -4,7 +4,7 @@
  * Errors of handlers never get here: the app side reports them. A room has a number as long as it has members
  * in this thread.
  */
-import type { Grant, Rooms, Wire, WireEvents } from '../../message/wire.ts'
+import type { Grant, RawWire, Rooms, Wire, WireEvents } from '../../message/wire.ts'
 import { Flag, Event, Message, Reply, Send, Terms } from '../../message/layout.ts'
 import type { ExchangeId, LinkedSockets, Listed, NativeLink } from './link.ts'
 import { utf8At } from '../../message/text.ts'
@@ -45,10 +45,10 @@ export class NativeSockets implements Rooms, LinkedSockets {
 
   /** Writes the response: 101, or 200 over HTTP/2. */
   begin({ slot, stamp }: ExchangeId, grant: Grant, events: WireEvents): Wire {
-    const { key } = grant
+    const { key, isRaw } = grant
     const protocol = grant.protocol === '' ? '' : `sec-websocket-protocol: ${grant.protocol}\r\n`
-    const lines =
-      (key === undefined ? '' : acceptLines(key)) + protocol + (grant.deflates ? EXTENSION : '') + grant.lines
+    const accepts = key === undefined || isRaw ? '' : acceptLines(key)
+    const lines = accepts + protocol + (grant.deflates ? EXTENSION : '') + grant.lines
     const { messageBytesMax, queuedBytesMax, pingMs, pongMs, closeMs, compressedBytesMin } = grant.terms
     const words = new Uint32Array(Terms.words)
     words[Terms.messageBytesMax] = messageBytesMax
@@ -57,6 +57,7 @@ export class NativeSockets implements Rooms, LinkedSockets {
     words[Terms.pongMs] = pongMs
     words[Terms.closeMs] = closeMs
     words[Terms.deflates] = grant.deflates ? 1 : 0
+    words[Terms.isRaw] = isRaw ? 1 : 0
     this.link.upgrade({ slot, stamp }, lines, new Uint8Array(words.buffer))
     // A stream gets a slot of its own; 0: it has ended, which is reported.
     const own = key === undefined ? this.link.ask() : 0
@@ -127,7 +128,7 @@ export class NativeSockets implements Rooms, LinkedSockets {
   }
 }
 
-class NativeSocket implements Wire, Listed {
+class NativeSocket implements RawWire, Listed {
   readonly slot: number
   readonly stamp: number
   readonly events: WireEvents
@@ -181,6 +182,14 @@ class NativeSocket implements Wire, Listed {
     this.#known = this.#sockets.link.ask()
     this.#unasked = this.#now = 0
     return this.#known
+  }
+
+  isFull(): boolean {
+    return this.queuedBytes() > this.#sockets.link.outBytesMax
+  }
+
+  pause(isPaused: boolean): void {
+    this.#record(Reply.pause, '', isPaused ? 1 : 0)
   }
 
   ping(payload: Uint8Array): void {

@@ -9,7 +9,7 @@ import type { Socket } from 'node:net'
 import { messageOf } from '../../../base/index.ts'
 import { HttpError } from '../../errors.ts'
 import type { Hub } from '../../message/hub.ts'
-import type { Grant, Rooms, SocketTerms, Wire, WireEvents } from '../../message/wire.ts'
+import type { Grant, RawWire, Rooms, SocketTerms, Wire, WireEvents } from '../../message/wire.ts'
 
 /** What is used of the class `WebSocket` of `ws`. */
 interface WsSocket {
@@ -96,6 +96,7 @@ export class NodeSockets implements Rooms {
 
   /** @throws {HttpError} `HTTP_UPGRADE` without the package, or if it refuses the handshake. */
   begin({ request, socket, head }: Offer, grant: Grant, events: WireEvents): Wire {
+    if (grant.isRaw) return new RawSocket({ request, socket, head }, grant, events, this.#outBytesMax)
     if (this.#ws === undefined) {
       const reason = `on node:http it needs the package ws, which cannot be loaded: ${this.#reason}`
       throw new HttpError('HTTP_UPGRADE', { reason: `${reason}; npm install ws` })
@@ -260,4 +261,52 @@ class NodeSocket implements Wire {
   leave(room: string): void {
     this.#parts.sockets.exit(room, this)
   }
+}
+
+/** A connection whose bytes are the app's. */
+class RawSocket implements RawWire {
+  readonly #socket: Socket
+  readonly #outBytesMax: number
+
+  constructor({ socket, head }: Offer, { lines }: Grant, events: WireEvents, outBytesMax: number) {
+    this.#socket = socket
+    this.#outBytesMax = outBytesMax
+    socket.write(`HTTP/1.1 101 Switching Protocols\r\n${lines}\r\n`, 'latin1')
+    if (head.length > 0) socket.unshift(head)
+    socket
+      .on('data', (bytes: Buffer) => events.onMessage(bytes))
+      .on('drain', () => events.onDrain())
+      .once('end', () => socket.end())
+      .once('close', () => events.onClose(ABNORMAL, ''))
+  }
+
+  send(message: string | Uint8Array): number {
+    this.#socket.write(message)
+    return this.#socket.writableLength
+  }
+
+  queuedBytes(): number {
+    return this.#socket.writableLength
+  }
+
+  isFull(): boolean {
+    return this.#socket.writableNeedDrain && this.#socket.writableLength > this.#outBytesMax
+  }
+
+  pause(isPaused: boolean): void {
+    this.#socket[isPaused ? 'pause' : 'resume']()
+  }
+
+  close(): void {
+    this.#socket.destroySoon()
+  }
+
+  terminate(): void {
+    this.#socket.resetAndDestroy()
+  }
+
+  // It frames nothing, and is in no room.
+  ping(): void {}
+  join(): void {}
+  leave(): void {}
 }

@@ -87,8 +87,14 @@ impl Connection {
 
     /// Send a frame behind all that waits. Nothing follows a close frame.
     pub fn send_frame(&mut self, kind: Kind, is_compressed: bool, payload: &[u8]) {
-        if self.frames().is_some_and(|frames| frames.closed_ms == 0) {
-            write_frame(self.front_sink(), kind, is_compressed, payload);
+        match self.frames() {
+            Some(frames) if frames.terms.is_raw && kind == Kind::Binary => {
+                self.front_sink().extend_from_slice(payload);
+            }
+            Some(frames) if !frames.terms.is_raw && frames.closed_ms == 0 => {
+                write_frame(self.front_sink(), kind, is_compressed, payload);
+            }
+            _ => {}
         }
     }
 
@@ -96,7 +102,9 @@ impl Connection {
     pub fn send_close(&mut self, code: u16, reason: &[u8], now_ms: u64) {
         let Some(frames) = self.frames_mut().filter(|frames| frames.closed_ms == 0) else { return };
         frames.closed_ms = now_ms.max(1);
-        write_close(self.front_sink(), code, reason);
+        if !frames.terms.is_raw {
+            write_close(self.front_sink(), code, reason);
+        }
     }
 
     /// The WebSocket has ended: close after what waits is sent. `is_cut`: the client may still be sending.
