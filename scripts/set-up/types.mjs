@@ -13,6 +13,10 @@ const AREAS = ['arrow', 'fiber', 'http', 'napa', 'store', 'stream', 'sync', 'tra
 const DOOR_AS_MEMBER = /^export \* as \w+ from '\.\/\w+\/index\.ts';$/gm
 /** Examples in comments: a sixth of all text. The site has them. */
 const EXAMPLE = /^(?: *\*\n)? *\* (?:@example.*\n *\* )?```[^]*?```\n/gm
+/** Where the bundler has a declaration from, and comments of whole modules, which are about none. */
+const ABOUT_FILES = /^\/\/ dist\/.*\n|^\/\*\*(?:(?!\*\/)[^])*\*\/\n(?=\/\*\*)/gm
+/** Where a paragraph of a comment is wrapped, which no editor shows. */
+const WRAPPED = /\n\s*\* (?=[^@|\d\s-])/g
 /** What a module needs of TypeScript's own types, and of Node's. */
 const REFERENCE = /^\/\/\/ <reference .*$/gm
 
@@ -58,7 +62,11 @@ export async function bundleTypes() {
     return `${withTypesOnly(code.trimEnd(), typesOnly.get(id))}\n${members.get(id)}\n`.replace(/\n+$/, '\n')
   }
   const short = (text) =>
-    text.replace(EXAMPLE, '').replace(/^(?: {2})+/gm, (all) => '\t'.repeat(all.length / 2))
+    text
+      .replace(EXAMPLE, '')
+      .replace(ABOUT_FILES, '')
+      .replace(WRAPPED, ' ')
+      .replace(/^(?: {2})+/gm, (all) => '\t'.repeat(all.length / 2))
   const made = output.map((file) => [join(LIB, file.fileName), short(textOf(file))])
   writeAll(LIB, /\.d\.ts$/, new Map(made))
 }
