@@ -17,7 +17,7 @@ import { PROCESS, STEPS, definition } from './process.test.support.ts'
 import { runTests } from './runs.test.support.ts'
 
 const KILLS = Number(process.env['CORESPUN_KILLS'] ?? 6)
-const RUNS = 24
+const RUNS = 4 * KILLS
 
 if (runsHere(import.meta.url)) {
   const folder = folderOf('durable')
