@@ -32,6 +32,7 @@ export async function forgetSignals(
 
 /**
  * @param isFirst Whether they are received before those that wait already.
+ * @param isEnd Whether they are ends of children, for which there is room beside what users send.
  * @throws {RunError} `RUN_TOO_LARGE`, `RUN_UNREADABLE`.
  */
 export async function keepSignals(
@@ -39,8 +40,9 @@ export async function keepSignals(
   run: RunFacts,
   signals: readonly Signal[],
   isFirst = false,
+  isEnd = false,
 ): Promise<void> {
-  const bytesMax = engine.messageBytesMax - RECORD_BYTES
+  const bytesMax = engine.messageBytesMax - (isEnd ? 0 : RECORD_BYTES)
   await certainly(engine, async () => {
     for (;;) {
       const box = await boxes.get(run.key)

@@ -319,3 +319,42 @@ test('what is written to run again or to copy is that of a run, and is done once
 // In 74 an item is there for longer than the head of its run.
 test('what is kept of a run is deleted after its time, and nothing begins it again, whatever dies', () =>
   playAll(24, (world) => world.playTimed(), 74))
+
+test('a process that was cut off before it has read what it is lent leaves the next run', () =>
+  scripted(async (clock) => {
+    const network = new Simulation(1, QUIET, clock)
+    const rest = (ms: number): Promise<void> => new Promise((resolve) => void clock.after(ms, resolve))
+    const calls: number[] = []
+    const order = durable('order', function* (n: number) {
+      yield* step('effect', () => {
+        calls.push(n)
+        return rest(n * 1000)
+      })
+    })
+    const open = (engine: Engine, runsMax: number) =>
+      AllRuns.open(
+        engine,
+        [order],
+        { ...SETTINGS, runsMax },
+        { nowMs: () => network.epochMs + clock.nowMs() },
+      )
+    const late = network.connect('late')
+    const opened = late.queue.bind(late)
+    late.queue = async (name) => {
+      const queue = await opened(name)
+      return { ...queue, take: (on, of) => queue.take((lease) => (network.cut.add('late'), on(lease)), of) }
+    }
+    await open(late, 1)
+    const work = await open(network.connect('caller'), 0)
+    const run = await work.start('order', 0, { key: 'k' })
+    await rest(100)
+    assert.ok(network.cut.has('late'))
+    await open(network.connect('host'), 8)
+    await run.result()
+    assert.equal(await run.forget(), true)
+    const next = await work.start('order', 3, { key: 'k' })
+    while (calls.length < 2) await rest(50)
+    network.cut.delete('late')
+    await next.result()
+    assert.deepEqual(calls, [0, 3])
+  }))

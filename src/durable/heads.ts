@@ -180,8 +180,12 @@ export async function headOfItem(
     if (kept === undefined && over !== undefined) return undefined
     const isOther = kept !== undefined && revision !== over
     if (isOther && (over !== undefined || !(await isToBegin(room, run, bytes, kept)))) {
-      // Else one that was written here, and not confirmed.
-      if (!isOwn || Buffer.compare(kept, bytes) !== 0) return { bytes: kept, revision }
+      // Else one that was written here, and not confirmed. One with another id was woken, or has begun anew
+      // by a checkpoint; or it is that of the next run, which another item lends.
+      if (!isOwn || Buffer.compare(kept, bytes) !== 0) {
+        const isOwnRun = headIn(run, kept).id === headIn(run, bytes).id
+        return isOwnRun || !(await isGone()) ? { bytes: kept, revision } : undefined
+      }
     } else {
       isOwn = true
       const written = await unlessConflict(heads.put(key, bytes, { revision }))

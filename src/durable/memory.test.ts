@@ -368,6 +368,27 @@ test('a child that was forgotten does not run again when its process dies, and i
   assert.equal(calls, 1)
 })
 
+test('the end of a child arrives although what waits of signals is full, and its key is shown', async () => {
+  const part = durable('part', function* () {
+    yield* signal('go')
+  })
+  const whole = durable('whole', function* () {
+    yield* child(part, undefined, { key: 'p' })
+  })
+  await using fleet = await connect('memory:full')
+  await using work = await runs(fleet, { definitions: [part, whole] })
+  const run = await work.start('whole', undefined)
+  await until(async () => (await run.state()).steps[0]?.child === 'p')
+  const isKept = (value: string): Promise<boolean> =>
+    run.signal('other', value).then(
+      () => true,
+      (error: unknown) => (assert.equal((error as RunError).code, 'RUN_TOO_LARGE'), false),
+    )
+  for (let chars = 2 ** 18; chars >= 1; chars /= 4) while (await isKept('x'.repeat(chars)));
+  await work.get('part', 'p').signal('go')
+  await run.result()
+})
+
 test('a run whose item was lost goes on when it is started, or cancelled, once more', async () => {
   const lost = durable('lost', function* (n: number) {
     yield* step('a', () => n)

@@ -104,7 +104,7 @@ export class Rooms {
   /** One that has ended, or was forgotten, does not wait for it any more. */
   async report({ name, key, signal }: Parent, child: ReportedRun): Promise<void> {
     try {
-      await (await this.run(name, key)).send({ id: child.id, name: signal, frame: encode(child.key) })
+      await (await this.run(name, key)).send({ id: child.id, name: signal, frame: encode(child.key) }, true)
     } catch (error) {
       const isOver = error instanceof RunError && (error.code === 'RUN_ENDED' || error.code === 'RUN_UNKNOWN')
       if (!isOver) throw error

@@ -127,10 +127,10 @@ export class Run<out Value = unknown> {
   }
 
   /** @internal */
-  async send(signal: Signal): Promise<void> {
+  async send(signal: Signal, isEnd = false): Promise<void> {
     const room = this.#room
     this.#checkOpen((await headOf(room, this.#facts)).head)
-    await keepSignals(room, this.#facts, [signal])
+    await keepSignals(room, this.#facts, [signal], false, isEnd)
     await this.#wake(room, signal.id)
   }
 

@@ -46,6 +46,8 @@ export interface RunStep {
   readonly failures: number
   /** The error of the last of them. */
   readonly error: unknown
+  /** Of `child(name)`: the key of the run that it has started. */
+  readonly child: string | undefined
 }
 
 /** How far a run is. */
@@ -134,9 +136,10 @@ function stepsOf(entries: readonly JournalEntry[]): RunStep[] {
     )
       continue
     const isFailure = kind === 'failed' || kind === 'error'
+    const name = nameIn(key)
     steps.set(key, {
       key,
-      name: nameIn(key),
+      name,
       path: pathIn(key),
       status: STATUS_OF[kind],
       startedAt: before?.startedAt ?? (begunMs === undefined ? undefined : new Date(begunMs)),
@@ -144,6 +147,7 @@ function stepsOf(entries: readonly JournalEntry[]): RunStep[] {
       dueAt: dueMs === undefined ? undefined : new Date(Math.min(dueMs, DATE_MS_MAX)),
       failures: (before?.failures ?? 0) + (isFailure ? 1 : 0),
       error: isFailure ? errorIn(frame) : before?.error,
+      child: kind === 'done' && frame && name.startsWith('child(') ? (decode(frame) as string) : undefined,
     })
   }
   return [...steps.values()]

@@ -170,8 +170,8 @@ async function show({ name, json }: Of<'show'>, run: Run, { stdout }: CommandCon
   if (status === 'done') lines.push(`value: ${inspect(value, { depth: 6 })}`)
   stdout.write(`${lines.join('\n')}\n`)
   const rows = state.steps.map(
-    ({ key, status: of, startedAt: begun, at, failures, dueAt, error: failed }) => [
-      ...[oneLine(key), of, at.toISOString()],
+    ({ key, child, status: of, startedAt: begun, at, failures, dueAt, error: failed }) => [
+      ...[oneLine(child === undefined ? key : `${key} ${child}`), of, at.toISOString()],
       begun === undefined ? '-' : durationText(at.getTime() - begun.getTime()),
       ...[String(failures), dueAt?.toISOString() ?? '-'],
       failed === undefined ? '-' : oneLine(reasonOf(failed)).slice(0, REASON_CHARS_MAX),
