@@ -16,6 +16,8 @@ export interface Seeded {
    * @param waitsFor What it waits for until then, as a report of a deadlock names it.
    */
   whenDead(run: () => void, waitsFor?: string): () => void
+  /** A store that its code has created ends with the run, and has the entries of a file of the run. */
+  created(store: object, file: string | undefined): void
 }
 
 /** One object, so that compiled code has its address as a constant. */

@@ -48,7 +48,7 @@ export const store = {
       if (number === 0) throw new StoreError('STORE_EXISTS', { id })
       const found = settings.weak ? tryOpen(number) : open(number, id)
       // Absent when another thread has opened and dropped it in between.
-      if (found !== undefined) return found as Store<Value>
+      if (found !== undefined) return seededOrNot(found, settings) as Store<Value>
     }
   },
 
@@ -71,11 +71,13 @@ export const store = {
     const settings = parseOptions(options, 'store.getOrCreate()')
     checkId('store.getOrCreate()', id)
     for (;;) {
-      const number = native.storeNumber(id) || make('store.getOrCreate()', id, settings)
-      const found = tryOpen(number)
+      const known = native.storeNumber(id)
+      const found = tryOpen(known || make('store.getOrCreate()', id, settings))
       // Absent when another thread has created or closed it in between.
       if (found === undefined) continue
-      checkSame('store.getOrCreate()', `the store "${id}"`, options, settings, Store.settingsOf(found), wrong)
+      if (known === 0) return seededOrNot(found, settings) as Store<Value>
+      const asked = effects.seeded?.() === undefined ? options : { ...options, file: undefined }
+      checkSame('store.getOrCreate()', `the store "${id}"`, asked, settings, Store.settingsOf(found), wrong)
       return found as Store<Value>
     }
   },
@@ -126,9 +128,28 @@ function make(call: string, id: string, settings: StoreSettings): number {
   } = settings
   const numbers = [entriesMax, bytesMax, valueBytesMax, ttlMs, unflushedBytesMax, Number(weak)]
   const limits = Float64Array.from(numbers)
-  const text = JSON.stringify({ ...settings, entriesMax: finite(entriesMax), bytesMax: finite(bytesMax) })
   const isSeeded = effects.seeded?.() !== undefined
-  return native.storeMake(id, text, new Uint8Array(limits.buffer), eviction === 'lru', file, isSeeded)
+  // The disk of a run is the run's.
+  const path = isSeeded ? '' : file
+  const of = {
+    ...settings,
+    entriesMax: finite(entriesMax),
+    bytesMax: finite(bytesMax),
+    file: path || undefined,
+  }
+  return native.storeMake(
+    id,
+    JSON.stringify(of),
+    new Uint8Array(limits.buffer),
+    eviction === 'lru',
+    path,
+    isSeeded,
+  )
+}
+
+function seededOrNot(made: Store, { file }: StoreSettings): Store {
+  effects.seeded?.()?.created(made, file)
+  return made
 }
 
 /** JSON has no Infinity. */

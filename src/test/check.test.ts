@@ -3,10 +3,13 @@
  * processes do, and what no seed decides is refused.
  */
 import assert from 'node:assert/strict'
-import { randomBytes, randomUUID } from 'node:crypto'
+import { getRandomValues, randomBytes, randomFill, randomFillSync, randomInt, randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
+import { Readable, Writable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import { test } from 'node:test'
-import { setTimeout as wait } from 'node:timers/promises'
+import { scheduler, setInterval as repeat, setTimeout as wait } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import { durable, pause, runs, step as runStep } from '../durable/index.ts'
 import { Schedule, all, fork, sleep as fiberSleep } from '../fiber/index.ts'
 import { store } from '../store/index.ts'
@@ -58,7 +61,16 @@ test('time, chance, timers and ids follow from the seed, and are real again behi
       await sleep(3_600_000)
       await new Promise((resolve) => setImmediate(resolve))
       timer.close()
-      list.push(ticks, performance.now())
+      list.push(ticks, performance.now(), process.hrtime.bigint(), process.hrtime()[0])
+      list.push(crypto.getRandomValues(new Uint16Array(3)), getRandomValues(new Uint8Array(3)))
+      list.push(randomInt(1e6), randomInt(5, 7), randomFillSync(new Uint32Array(4), 1, 2))
+      list.push(await promisify(randomInt)(1e6), await promisify(randomFill)(new Uint8Array(3)))
+      assert.equal(await promisify(setTimeout)(1000, 'later'), 'later')
+      await promisify(setImmediate)()
+      await scheduler.yield()
+      let repeats = 0
+      for await (const value of repeat(1000, 'again')) if (value === 'again' && ++repeats === 2) break
+      list.push(now())
       await assert.rejects(wait(1, 0, { signal: AbortSignal.abort('early') }), {
         code: 'ABORT_ERR',
         cause: 'early',
@@ -235,7 +247,7 @@ test('a call that dies when a worker is free for it leaves that to the next one'
     for (let count = Math.floor(random() * 9); count > 0; count--) await step()
     calls[1].kill()
     await Promise.all([calls[0].join(), calls[2].join()])
-  }).then(() => {}))
+  }))
 
 test('an aborted timer of Node fails as there', () =>
   check({ seeds: 20, stall: 0 }, async ({ spawn, step }) => {
@@ -244,7 +256,7 @@ test('an aborted timer of Node fails as there', () =>
     await step()
     controller.abort('enough')
     await assert.rejects(timer.join(), { name: 'AbortError', code: 'ABORT_ERR', cause: 'enough' })
-  }).then(() => {}))
+  }))
 
 test('calls of a zone wait for its workers, get copies, and are lost with them', async () => {
   await check({ seeds: 200 }, async ({ zone, step, spawn }) => {
@@ -422,8 +434,26 @@ test('months pass, too: a sleep may be longer than a timer of Node', async () =>
     await sleep(monthMs)
     await fork(fiberSleep(monthMs)).join()
     assert.ok(now() - beganMs >= 2 * monthMs)
+    // Of Node's own it makes 1 ms.
+    const atMs = now()
+    await wait(2 ** 31)
+    await new Promise((resolve) => setTimeout(resolve, Infinity))
+    assert.ok(now() - atMs < 3)
   })
 })
+
+test('streams of Node in memory are played', () =>
+  check({ seeds: 10 }, async ({ sleep }) => {
+    const doubled: number[] = []
+    await pipeline(
+      Readable.from([1, 2, 3]),
+      async function* (numbers: AsyncIterable<number>) {
+        for await (const each of numbers) yield (await sleep(5), 2 * each)
+      },
+      new Writable({ objectMode: true, write: (each: number, _, done) => (doubled.push(each), done()) }),
+    )
+    assert.deepEqual(doubled, [2, 4, 6])
+  }))
 
 test('what has a bound of the time of a run fails when it takes longer', () =>
   check({ seeds: 20, stall: 0 }, async ({ within, sleep, now }) => {
@@ -439,7 +469,7 @@ test('what has a bound of the time of a run fails when it takes longer', () =>
       within(1, () => Promise.reject(new RangeError('its own'))),
       RangeError,
     )
-  }).then(() => {}))
+  }))
 
 test('a history of a register that is cached is not linearizable, that of one without is', async () => {
   const body = (isCached: boolean) => async (world: World) => {
@@ -488,7 +518,9 @@ test('a check in a run of another one is refused with its line, before any wait'
   assert.deepEqual([nested.code, code], ['CHECK_FAILED', 'CHECK_NESTED'])
   assert.match(facts.where, /check\.test\.[jt]s:\d+$/)
   assert.ok(
-    message.includes(`check() at ${facts.where} was called in a run of another check(); call it before`),
+    message.includes(
+      `check() at ${facts.where} was called in a run of another check(), whose world has spawn()`,
+    ),
   )
   const play = (): unknown => check({ seeds: 1 }, ({ step }) => step())
   await Promise.all([play(), play()])

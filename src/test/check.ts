@@ -5,7 +5,9 @@
  * One check at a time has the thread.
  */
 import { effects, messageOf, seedRange } from '../base/index.ts'
+import { SeededFiles } from './files.ts'
 import { seedFibers } from './fibers.ts'
+import type { Store } from '../store/index.ts'
 import { CheckError, type CheckFacts, wrong } from './errors.ts'
 import { callerIn } from './frames.ts'
 import { mockGlobals } from './mock.ts'
@@ -44,8 +46,7 @@ let last: Promise<unknown> = Promise.resolve()
  *   joins, or nobody handles a rejection; tasks that have not ended when it returns are ended.
  * @throws {CheckError} `CHECK_FAILED`, `CHECK_DEADLOCK`, `CHECK_LIVELOCK`, `CHECK_REAL`,
  *   `CHECK_LEAK`, `CHECK_NOT_REPEATED`, each with the seed and its story; `CHECK_NESTED` in a run of another
- *   check; `CHECK_ARGUMENT`, also for values of CORESPUN_SEED, CORESPUN_SEEDS and CORESPUN_SEEDS_PART that
- *   they cannot have.
+ *   check; `CHECK_ARGUMENT`, also for variables.
  *
  * @example
  * ```ts
@@ -66,14 +67,16 @@ let last: Promise<unknown> = Promise.resolve()
  * await assert.rejects(wrong, { code: 'CHECK_FAILED' })
  * ```
  */
-export async function check(options: CheckOptions, body: (world: World) => unknown): Promise<Checked> {
+export async function check(options: CheckOptions, body: (world: World) => unknown): Promise<Checked & void> {
   const settings = checkOptions(options)
   const where = callerIn(new Error('here'))
   if (current.getStore()?.play.isOver === false)
     throw new CheckError('CHECK_NESTED', { where: where.filter(Boolean).join(':') })
-  const mine = last.then(() => new Search(settings, body, commandOf(where)).run())
+  const search = new Search(settings, body, commandOf(where))
+  const mine = last.then(() => search.run())
   last = mine.catch(() => {})
-  return reported(where, mine)
+  // `void`, too: what a callback of node:test may return.
+  return reported(where, mine, search.traces) as Promise<Checked & void>
 }
 
 interface Run {
@@ -86,7 +89,7 @@ class Search {
   readonly #settings: Settings
   readonly #body: (world: World) => unknown
   readonly #command: string
-  readonly #traces = new Set<number>()
+  readonly traces = new Set<number>()
   #parts!: Awaited<ReturnType<typeof simulated>>
   #http!: HttpParts
   #steps = 0
@@ -128,7 +131,7 @@ class Search {
       const run = await this.#play(seed, strategy(), false)
       if (run.ending.kind !== 'done') await this.#failed(run, strategy())
     }
-    return { seeds: count, schedules: this.#traces.size, steps: this.#steps }
+    return { seeds: count, schedules: this.traces.size, steps: this.#steps }
   }
 
   #strategyOf(seed: number, steps: number): Strategy {
@@ -141,12 +144,14 @@ class Search {
     const play = new Play({ ...this.#settings, seed, strategy, isShown })
     const network = new SeededNetwork(play, this.#settings.network, this.#parts)
     const http = new SeededHttp(play, network, this.#settings.network, this.#http)
+    const files = new SeededFiles(play)
+    play.created = (owner, store, file) => files.created(owner, store as Store, file)
     play.fetch = (input, init) => http.fetch(input, init)
     play.socket = (url, protocols) => http.socket(url, protocols)
     const restore = seedFibers(play)
     try {
       const ending = await play.run(() => this.#body(worldOf(play, network, http)))
-      if (this.#traces.size < SCHEDULES_MAX) this.#traces.add(play.trace)
+      if (this.traces.size < SCHEDULES_MAX) this.traces.add(play.trace)
       this.#steps += play.steps
       return { seed, play, ending }
     } finally {

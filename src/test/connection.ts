@@ -60,7 +60,7 @@ export class Connection implements Carrier {
     this.server = { actor: link.owner, lost: [] }
     this.#up = new Way(this, link, this.client, this.server)
     this.#down = new Way(this, link, this.server, this.client)
-    const died = (): void => this.reset()
+    const died = (): void => void (link.play.isOver || this.reset())
     this.#forget = [forget, link.client.whenDead(died), link.owner.whenDead(died)]
   }
 

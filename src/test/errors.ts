@@ -60,18 +60,18 @@ const found = ({ reason, story, command }: CheckFacts): string =>
 
 const SENTENCES: Sentences<CheckCodes> = {
   CHECK_ARGUMENT: argumentSentence,
-  CHECK_FAILED: (facts) => found(facts),
-  CHECK_DEADLOCK: (facts) => found(facts),
-  CHECK_LIVELOCK: (facts) => found(facts),
-  CHECK_LEAK: (facts) => found(facts),
+  CHECK_FAILED: found,
+  CHECK_DEADLOCK: found,
+  CHECK_LIVELOCK: found,
+  CHECK_LEAK: found,
   CHECK_LATE: ({ what, ms }) => `${what} has not ended within ${ms} ms of the run's time`,
-  CHECK_REAL: (facts) => found(facts),
-  CHECK_NOT_REPEATED: (facts) => found(facts),
+  CHECK_REAL: found,
+  CHECK_NOT_REPEATED: found,
   CHECK_HISTORY: ({ reason, history }) => `${reason}\n${history}`,
   CHECK_KILLED: ({ task }) => `the task ${task} was killed`,
   CHECK_NESTED: ({ where }) =>
-    `check() at ${where || 'an unknown line'} was called in a run of another check(); call it before or ` +
-    'behind that one, or use the world of that run: spawn() starts further tasks',
+    `check() at ${where || 'an unknown line'} was called in a run of another check(), whose world has ` +
+    'spawn() for further tasks',
   CHECK_OUTSIDE: ({ call }) =>
     `${call} outside of its check(); call it in the callback, and in what that calls`,
 }

@@ -5,6 +5,7 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { atomicallySync, store as stores } from '../store/index.ts'
 import { check } from './index.ts'
 
 test('what was flushed survives, and of the rest the first changes', async () => {
@@ -63,7 +64,7 @@ test('entries of a file keep their times to live, which pass while it is closed'
     third.close()
     await sleep(60_000)
     assert.deepEqual([...store<number>({ file: 'a.db' }).entries()], [['always', 1]])
-  }).then(() => {}))
+  }))
 
 test('a file has one store, and what a store that was closed has written', () =>
   check({ seeds: 20 }, async ({ store }) => {
@@ -81,4 +82,37 @@ test('a file has one store, and what a store that was closed has written', () =>
     await second.flush()
     second[Symbol.dispose]()
     assert.equal(store({ file: 'a.db' }).size, 0)
-  }).then(() => {}))
+  }))
+
+test('stores that code of a run creates by name end with it, and so do their files', async () => {
+  const counts = () => stores.getOrCreate<number>('counts', { file: '/nowhere/counts.db', entriesMax: 10 })
+  await check({ seeds: 20 }, async ({ spawn }) => {
+    assert.equal(counts().size, 0)
+    const writer = spawn(async () => {
+      atomicallySync((tx) => tx.set(counts(), 'a', 1))
+      await counts().flush()
+      counts().close()
+    })
+    await writer.join()
+    assert.equal(counts().get('a'), 1)
+    stores.create('other').set('a', 1)
+  })
+  assert.throws(() => stores.get('counts'), { code: 'STORE_UNKNOWN' })
+  assert.throws(() => stores.get('other'), { code: 'STORE_UNKNOWN' })
+})
+
+test('a transaction that was not flushed may be in the file of who dies', async () => {
+  const found = new Set<number>()
+  await check({ seeds: 30 }, async ({ spawn, step, store }) => {
+    const writer = spawn(async () => {
+      const made = store<number>({ file: 'a.db' })
+      atomicallySync((tx) => tx.set(made, 'a', 1))
+      await new Promise(() => {})
+    })
+    await step()
+    await step()
+    writer.kill()
+    found.add(store<number>({ file: 'a.db' }).size)
+  })
+  assert.deepEqual([...found].sort(), [0, 1])
+})

@@ -1,83 +1,103 @@
 /**
- * Files of the stores of a run: on a disk of the run, which remains whatever task dies.
+ * Stores that code of a run creates: they end with it, and their files are on a disk of the run, which
+ * remains whatever task dies.
  *
  * When the task dies that has a file open, the file has the store as it was at one moment since the last
  * `flush()`, which the seed chooses: what stores promise. No byte of it is on a real disk.
  */
-import { Store, StoreError, type StoreOptions } from '../store/index.ts'
-import { type Play, current } from './play.ts'
+import { Store, StoreError } from '../store/index.ts'
+import { type Actor, type Play, current } from './play.ts'
 
-/** All entries at one moment, and when each expires; 0: never. */
-type Moment = readonly (readonly [key: string, value: unknown, endMs: number])[]
+/** What a key has, and when that expires; 0: never. `undefined` is the value of a key that was deleted. */
+type Kept = readonly [value: unknown, endMs: number]
+type Entries = ReadonlyMap<string, Kept>
+/** What has changed: a key, or all. */
+type Change = Entries | readonly [key: string, kept: Kept]
 
 /** So many changes since a flush can be lost; of more the first ones were written meanwhile. */
-const MOMENTS_MAX = 256
-const CHANGES = ['set', 'delete', 'update', 'increment', 'compareAndSet', 'clear'] as const
+const CHANGES_MAX = 256
+const CHANGING = ['set', 'delete', 'update', 'increment', 'compareAndSet', 'clear'] as const
 
 export class SeededFiles {
   readonly #play: Play
   /** What each file has. */
-  readonly #written = new Map<string, Moment>()
+  readonly #written = new Map<string, Entries>()
   readonly #open = new Set<string>()
 
   constructor(play: Play) {
     this.#play = play
   }
 
-  /** @throws {StoreError} `STORE_FILE_IN_USE`, and what `make` does. */
-  open<Value>(
-    file: string,
-    options: StoreOptions,
-    make: (options: StoreOptions) => Store<Value>,
-  ): Store<Value> {
-    const owner = this.#play.actor('store()')
-    if (this.#open.has(file))
-      throw new StoreError('STORE_FILE_IN_USE', { id: file, file, what: 'another store' })
-    const { file: _file, unflushedBytesMax: _bytes, ...others } = options
-    const kept = make(others)
-    this.#open.add(file)
+  /** @throws {StoreError} `STORE_FILE_IN_USE`. */
+  created(owner: Actor, kept: Store, file: string | undefined): void {
     const play = this.#play
-    for (const [key, value, endMs] of this.#written.get(file) ?? [])
-      if (endMs === 0) kept.set(key, value as Value)
-      else if (endMs > play.nowMs()) kept.set(key, value as Value, { ttlMs: endMs - play.nowMs() })
-    const endOf = (key: string): number => {
-      const leftMs = Store.leftMs(kept, key)
-      return leftMs && play.nowMs() + leftMs
+    if (file === undefined) return void play.atEnd.push(() => kept.close())
+    if (this.#open.has(file)) {
+      kept.close()
+      throw new StoreError('STORE_FILE_IN_USE', { id: kept.id, file, what: 'another store' })
     }
-    const now = (): Moment => [...kept.entries()].map(([key, value]) => [key, value, endOf(key)] as const)
-    /** The first is in the file. */
-    const moments = [now()]
-    for (const name of CHANGES)
-      this.#recorded(kept, name, () => {
-        moments.push(now())
-        if (moments.length > MOMENTS_MAX) moments.shift()
-      })
+    this.#open.add(file)
+    let base: Entries = this.#written.get(file) ?? new Map()
+    for (const [key, [value, endMs]] of base)
+      if (endMs === 0) kept.set(key, value)
+      else if (endMs > play.nowMs()) kept.set(key, value, { ttlMs: endMs - play.nowMs() })
+    const now = (key: string, value: unknown): readonly [string, Kept] => {
+      const leftMs = value === undefined ? 0 : Store.leftMs(kept, key)
+      return [key, [value, leftMs && play.nowMs() + leftMs]]
+    }
+    const all = (): Entries => new Map([...kept.entries()].map(([key, value]) => now(key, value)))
+    /** Since the base, which is in the file. */
+    const changes: Change[] = []
+    this.#recorded(kept, (name, key) => {
+      changes.push(name === 'clear' ? new Map() : now(key, kept.get(key)))
+      if (changes.length > CHANGES_MAX) base = changed(base, [changes.shift()!])
+    })
     const close = kept.close.bind(kept)
-    const end = (last: Moment): void => {
+    const end = (last: Entries): void => {
       this.#written.set(file, last)
       this.#open.delete(file)
       forget()
       close()
     }
-    const forget = owner.whenDead(() => end(moments[Math.floor(owner.random() * moments.length)]))
+    const forget = owner.whenDead(() => {
+      if (play.isOver) return close()
+      // What a transaction has changed since, too.
+      changes.push(all())
+      end(changed(base, changes.slice(0, Math.floor(owner.random() * (changes.length + 1)))))
+    })
     const flush = async (): Promise<void> => {
-      const last = now()
-      moments.push(last)
+      const last = all()
+      changes.push(last)
       await (current.getStore() ?? owner).step('flush()')
-      const at = moments.lastIndexOf(last)
-      if (at > 0) moments.splice(0, at)
+      const at = changes.lastIndexOf(last)
+      if (at < 0) return
+      base = last
+      changes.splice(0, at + 1)
     }
-    return Object.assign(kept, { flush, close: () => void (this.#open.has(file) && end(now())) })
+    Object.assign(kept, { flush, close: () => void (this.#open.has(file) && end(all())) })
   }
 
-  #recorded(kept: object, name: string, changed: () => void): void {
-    const change = (Reflect.get(kept, name) as (...args: unknown[]) => unknown).bind(kept)
-    Object.defineProperty(kept, name, {
-      value: (...args: unknown[]) => {
+  #recorded(kept: object, record: (name: string, key: string) => void): void {
+    for (const name of CHANGING) {
+      const change = (Reflect.get(kept, name) as (...args: unknown[]) => unknown).bind(kept)
+      const value = (...args: unknown[]): unknown => {
         const result = change(...args)
-        changed()
+        record(name, args[0] as string)
         return result
-      },
-    })
+      }
+      Object.defineProperty(kept, name, { value })
+    }
   }
+}
+
+function changed(before: Entries, changes: readonly Change[]): Entries {
+  const entries = new Map(before)
+  for (const change of changes) {
+    if (change instanceof Map) entries.clear()
+    const parts = change instanceof Map ? (change as Entries) : [change as readonly [string, Kept]]
+    for (const [key, kept] of parts)
+      if (kept[0] === undefined) entries.delete(key)
+      else entries.set(key, kept)
+  }
+  return entries
 }

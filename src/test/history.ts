@@ -108,17 +108,9 @@ export function linearizable<State, Input, Output>(
  *
  * @example
  * ```ts
- * import { check, noLostUpdate } from 'corespun/test'
+ * import { noLostUpdate } from 'corespun/test'
  *
- * await check({ seeds: 20 }, async ({ spawn, store }) => {
- *   const balances = store<number>()
- *   balances.set('a', 100)
- *   const changes = [5, -20, 7]
- *   const add = (change: number) => () => void balances.update('a', (value) => value! + change)
- *   const tasks = changes.map((change) => spawn(add(change)))
- *   for (const task of tasks) await task.join()
- *   noLostUpdate(100, balances.get('a')!, changes)
- * })
+ * noLostUpdate(100, 92, [5, -20, 7])
  * ```
  */
 export function noLostUpdate(before: number, after: number, changes: readonly number[]): void {
@@ -135,15 +127,9 @@ export function noLostUpdate(before: number, after: number, changes: readonly nu
  *
  * @example
  * ```ts
- * import { check, exactlyOnce } from 'corespun/test'
+ * import { exactlyOnce } from 'corespun/test'
  *
- * await check({ seeds: 20 }, async ({ spawn, sleep }) => {
- *   const sent: string[] = []
- *   const mail = (key: string) => async () => (await sleep(10), void sent.push(key))
- *   const tasks = ['a', 'b'].map((key) => spawn(mail(key)))
- *   for (const task of tasks) await task.join()
- *   exactlyOnce(sent, ['a', 'b'])
- * })
+ * exactlyOnce(['b', 'a'], ['a', 'b'])
  * ```
  */
 export function exactlyOnce(effects: readonly string[], keys: Iterable<string>): void {

@@ -83,7 +83,7 @@ test('functions of jobs have the job that they are', () =>
       ['then', 1, ['fast']],
     ])
     assert.equal(currentJob(), undefined)
-  }).then(() => {}))
+  }))
 
 test('calls that fail are retried, or dead at once; a host that closes leaves its jobs', () =>
   check({ seeds: 30, stall: 0, leaks: true }, async ({ connect, host, sleep }) => {
@@ -124,4 +124,4 @@ test('calls that fail are retried, or dead at once; a host that closes leaves it
     await sleep(60_000)
     await next.close()
     await assert.rejects(host(fleet, { ...options, jobsMax: 0 }), { code: 'CHECK_ARGUMENT' })
-  }).then(() => {}))
+  }))

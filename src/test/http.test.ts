@@ -51,7 +51,7 @@ test('a request reaches the app of its port, after a delay, and its response ret
     await assert.rejects(fetch(shop.url), refused)
     await assert.rejects(fetch('https://example.org'), refused)
     await (await serve({ routes: {} })).close()
-  }).then(() => {}))
+  }))
 
 /** A server in a task of its own, whose responses have so many chunks, each of 40,000 bytes. */
 const streaming = async ({ spawn, serve, step }: World, chunkCount: number) => {
@@ -95,7 +95,7 @@ test('a response that lasts leaves turns of the run to others, not of the real e
     }
     await serve({ fetch: lasting })
     assert.equal((await (await fetch('http://localhost:3000')).arrayBuffer()).byteLength, 50)
-  }).then(() => {}))
+  }))
 
 test('a server does not send more than its client reads', () =>
   check({ seeds: 30 }, async (world) => {
@@ -104,7 +104,7 @@ test('a server does not send more than its client reads', () =>
     await world.sleep(10_000)
     assert.ok(made.count < 10, String(made.count))
     assert.equal((await response.arrayBuffer()).byteLength, 4_000_000)
-  }).then(() => {}))
+  }))
 
 test('who reads no more, aborts or dies is noticed by the server', () =>
   check({ seeds: 15, stall: 0 }, async (world) => {
@@ -137,7 +137,7 @@ test('who reads no more, aborts or dies is noticed by the server', () =>
       assert.ok(made.isAborted, how)
       task.kill()
     }
-  }).then(() => {}))
+  }))
 
 test('a server that dies resets its connections, and its port is free', () =>
   check({ seeds: 60 }, async (world) => {
@@ -147,7 +147,7 @@ test('a server that dies resets its connections, and its port is free', () =>
     await assert.rejects(response.arrayBuffer(), reset)
     await streaming(world, 1)
     assert.equal((await (await connected(world)).arrayBuffer()).byteLength, 40_000)
-  }).then(() => {}))
+  }))
 
 test('a request in flight is reset by the seed, by the end of its server, and held by a cut', async () => {
   let lost = 0
@@ -206,7 +206,7 @@ test('a handler that does not read its request responds, and the upload ends', (
     assert.equal(await text(await fetch('http://localhost:3000', init)), 'no')
     await sleep(1000)
     assert.ok(isCancelled && sent < 100, String(sent))
-  }).then(() => {}))
+  }))
 
 test('a body that fails while it is sent resets its connection', () =>
   check({ seeds: 30 }, async ({ serve, fetch }) => {
@@ -217,7 +217,7 @@ test('a body that fails while it is sent resets its connection', () =>
     }
     await serve({ fetch: () => new Response(new ReadableStream({ pull })), error: () => undefined })
     await assert.rejects(async () => text(await fetch('http://localhost:3000')), reset)
-  }).then(() => {}))
+  }))
 
 test('a handler without an end is named where nothing can go on', async () => {
   const stuck = check({ seeds: 1 }, async ({ serve, fetch }) => {

@@ -4,6 +4,8 @@
  * Globals and modules of Node are replaced while a check runs; what is called outside of a run's tasks gets
  * the real ones. The real ones return with the end of the check.
  */
+import { promisify } from 'node:util'
+import { TIMER_MS_MAX } from '../base/index.ts'
 import { type Actor, current } from './play.ts'
 import { ClientEnd } from './sockets.ts'
 
@@ -47,6 +49,9 @@ class SeededTimer {
   }
 }
 
+/** What Node makes of one that is too long: 1 ms. */
+const timerMs = (ms: unknown): number => (Number(ms) > TIMER_MS_MAX ? 1 : Number(ms))
+
 /** A timer of a task, which fires as often as it is to. */
 function timerOf(
   actor: Actor,
@@ -80,23 +85,58 @@ function timerOf(
 }
 
 /** A random UUID of a task. */
-export function uuidOf({ random }: Actor): string {
-  const hex = (count: number): string =>
-    Array.from({ length: count }, () => Math.floor(random() * 16).toString(16)).join('')
-  const variant = '89ab'[Math.floor(random() * 4)]
-  return `${hex(8)}-${hex(4)}-4${hex(3)}-${variant}${hex(3)}-${hex(12)}`
+export function uuidOf(actor: Actor): string {
+  const bytes = Buffer.alloc(16)
+  filled(actor, bytes)
+  bytes[6] = (bytes[6] & 0x0f) | 0x40
+  bytes[8] = (bytes[8] & 0x3f) | 0x80
+  return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
 }
 
-/** As `randomBytes()` of node:crypto. */
-function bytesOf(
-  actor: Actor,
-  size: number,
-  callback?: (error: null, bytes: Buffer) => void,
-): Buffer | undefined {
-  const bytes = Buffer.from(Array.from({ length: size }, () => Math.floor(actor.random() * 256)))
-  if (callback === undefined) return bytes
-  actor.play.ready(actor, 'randomBytes()', () => current.run(actor, () => callback(null, bytes)))
-  return undefined
+/** As `randomFillSync()`: offset and size are of elements. */
+function filled({ random }: Actor, view: ArrayBuffer | NodeJS.ArrayBufferView, from = 0, count = Infinity) {
+  const { BYTES_PER_ELEMENT: width = 1 } = view as { readonly BYTES_PER_ELEMENT?: number }
+  const [buffer, begin] = ArrayBuffer.isView(view) ? [view.buffer, view.byteOffset] : [view, 0]
+  const bytes = new Uint8Array(buffer, begin, view.byteLength)
+  const end = Math.min(bytes.length, (from + count) * width)
+  for (let at = from * width; at < end; at++) bytes[at] = Math.floor(random() * 256)
+  return view
+}
+
+function mockRandom(within: Within): void {
+  within(Math, 'random', ({ random }) => random())
+  const crypto = process.getBuiltinModule('node:crypto')
+  for (const on of [globalThis.crypto, crypto]) within(on, 'randomUUID', uuidOf)
+  // That of node:crypto is looked up here.
+  within(globalThis.crypto, 'getRandomValues', (actor, view: Uint8Array) => filled(actor, view))
+  /** Called back, or returned. */
+  const called = (name: string, make: (actor: Actor, ...args: never[]) => unknown): void =>
+    within(crypto, name, (actor, ...args) => {
+      const callback: unknown = args.at(-1)
+      if (typeof callback !== 'function') return make(actor, ...args)
+      const value = make(actor, ...args.slice(0, -1))
+      actor.play.ready(actor, `${name}()`, () => current.run(actor, () => (callback as Called)(null, value)))
+      return undefined
+    })
+  called('randomBytes', (actor, size: number) => filled(actor, Buffer.alloc(size)))
+  called('randomFill', filled)
+  called('randomFillSync', filled)
+  called('randomInt', ({ random }, least: number, end?: number) => {
+    const [from, to] = end === undefined ? [0, least] : [least, end]
+    return from + Math.floor(random() * (to - from))
+  })
+}
+
+type Called = (error: null, value: unknown) => void
+
+function mockClocks(within: Within): void {
+  within(performance, 'now', ({ play }) => play.nowMs())
+  const nowNs = ({ play }: Actor): bigint => BigInt(Math.round(play.nowMs() * 1e6))
+  within(process, 'hrtime', (actor, [s, ns]: readonly [number, number] = [0, 0]) => {
+    const sinceNs = nowNs(actor) - BigInt(s) * 1_000_000_000n - BigInt(ns)
+    return [Number(sinceNs / 1_000_000_000n), Number(sinceNs % 1_000_000_000n)]
+  })
+  within(process.hrtime, 'bigint', nowNs)
 }
 
 /** Replace them all; what is returned undoes it. */
@@ -123,11 +163,8 @@ export function mockGlobals(): () => void {
     })
   mockTimers(within)
   within(globalThis, 'fetch', ({ play }, ...args: Parameters<typeof fetch>) => play.fetch(...args))
-  within(Math, 'random', ({ random }) => random())
-  within(performance, 'now', ({ play }) => play.nowMs())
-  within(globalThis.crypto, 'randomUUID', uuidOf)
-  within(process.getBuiltinModule('node:crypto'), 'randomUUID', uuidOf)
-  within(process.getBuiltinModule('node:crypto'), 'randomBytes', bytesOf)
+  mockRandom(within)
+  mockClocks(within)
   put(globalThis, 'Date', (real) => dateOf(real as unknown as DateConstructor))
   const socket = Object.getOwnPropertyDescriptor(globalThis, 'WebSocket')
   // Absent in Node 20. To read it loads it, which takes tens of milliseconds.
@@ -151,7 +188,7 @@ function mockTimers(within: Within): void {
   const timer =
     (what: string, isRepeated: boolean) =>
     (actor: Actor, fn: (...args: unknown[]) => unknown, ms?: number, ...args: unknown[]): SeededTimer =>
-      timerOf(actor, what, Math.max(1, Number(ms) || 1), isRepeated, () => fn(...args))
+      timerOf(actor, what, Math.max(1, timerMs(ms) || 1), isRepeated, () => fn(...args))
   const clear =
     (real: (timer: never) => void) =>
     (_actor: Actor, timer: unknown): void => {
@@ -176,13 +213,21 @@ function mockTimers(within: Within): void {
     within(on, 'clearTimeout', clear(clearTimeout))
     within(on, 'clearInterval', clear(clearInterval))
     within(on, 'clearImmediate', clear(clearImmediate))
+    for (const name of ['setTimeout', 'setImmediate'] as const)
+      Object.defineProperty(on[name], promisify.custom, {
+        value: (...args: never[]) => promises[name](...args),
+      })
   }
   const later = (what: string) => (actor: Actor, ms: number, value: unknown, options: object | undefined) =>
-    sleepOf(actor, what, ms, value, options)
+    sleepOf(actor, what, timerMs(ms), value, options)
   within(promises, 'setTimeout', later('setTimeout()'))
   within(promises.scheduler, 'wait', (actor: Actor, ms: number, options: object) =>
     sleepOf(actor, 'scheduler.wait()', ms, undefined, options),
   )
+  within(promises.scheduler, 'yield', (actor: Actor) => sleepOf(actor, 'scheduler.yield()', 0, undefined))
+  within(promises, 'setInterval', async function* (actor: Actor, ms: number, value: unknown, how: object) {
+    for (;;) yield await sleepOf(actor, 'setInterval()', ms, value, how)
+  })
   within(promises, 'setImmediate', (actor: Actor, value: unknown, options: object) =>
     sleepOf(actor, 'setImmediate()', 0, value, options),
   )

@@ -20,6 +20,8 @@ export interface CheckReport {
   readonly line: number
   readonly seeds: number
   readonly steps: number
+  /** A number for each schedule that was played. */
+  readonly traces: readonly number[]
   /** Absent if no seed has failed. */
   readonly found?: { readonly code: string; readonly seed: number; readonly message: string }
 }
@@ -54,6 +56,7 @@ let isWatching = false
 export async function reported<Checked extends { readonly seeds: number; readonly steps: number }>(
   [file, line]: readonly [string, string],
   checked: Promise<Checked>,
+  traces: ReadonlySet<number>,
 ): Promise<Checked> {
   if (fileOfCommand() === undefined) return checked
   if (!isWatching) {
@@ -67,11 +70,17 @@ export async function reported<Checked extends { readonly seeds: number; readonl
   send({ ...of, kind: 'begun' })
   try {
     const { seeds, steps } = await checked
-    send({ ...of, seeds, steps })
+    send({ ...of, seeds, steps, traces: [...traces] })
   } catch (error) {
     const { code, facts } = error instanceof CheckError ? error : { code: '', facts: {} }
     const { seed = 0 } = facts as { readonly seed?: number }
-    send({ ...of, seeds: 0, steps: 0, found: { code, seed, message: shortened(messageOf(error)) } })
+    send({
+      ...of,
+      seeds: 0,
+      steps: 0,
+      traces: [],
+      found: { code, seed, message: shortened(messageOf(error)) },
+    })
   }
   return checked
 }

@@ -73,6 +73,10 @@ export class Actor implements Seeded {
     return () => this.#atDeath.delete(once)
   }
 
+  created(store: object, file: string | undefined): void {
+    this.play.created(this, store, file)
+  }
+
   /** None of its code goes on; false if it was dead. */
   die(): boolean {
     if (this.isDead) return false
@@ -157,11 +161,11 @@ export class Play {
   /** What a run leaves behind that is to be ended. */
   readonly atEnd: (() => void)[] = []
   /** That of its servers. */
-  fetch: typeof fetch = () => Promise.reject(new CheckError('CHECK_OUTSIDE', { call: 'fetch()' }))
+  fetch!: typeof fetch
+  /** A store that a task has created. */
+  created!: (owner: Actor, store: object, file: string | undefined) => void
   /** A WebSocket to one of its servers. */
-  socket: (url: string | URL, protocols?: string | readonly string[]) => object = () => {
-    throw new CheckError('CHECK_OUTSIDE', { call: 'new WebSocket()' })
-  }
+  socket!: (url: string | URL, protocols?: string | readonly string[]) => object
   /** Of failed tasks that nobody has joined. */
   readonly lost = new Map<Actor, unknown>()
   /** Rejections and failures of fibers that nobody handles: outside of a run they end the process. */

@@ -19,11 +19,13 @@ export interface Real {
 
 /** Call `run` and return what it resolves with, and the first such resource that its tasks have made. */
 export async function watchReal<Value>(run: () => Promise<Value>): Promise<[Value, Real | undefined]> {
-  const { createHook } = process.getBuiltinModule('node:async_hooks')
+  const { AsyncResource, createHook } = process.getBuiltinModule('node:async_hooks')
   let real: Real | undefined
   const hook = createHook({
-    init: (_id, resource) => {
-      if (real !== undefined || HARMLESS.test(resource) || current.getStore()?.isDead !== false) return
+    init: (_id, resource, _trigger, of) => {
+      // Those that JavaScript makes, as streams do, keep a context and wait for nothing.
+      if (real !== undefined || HARMLESS.test(resource) || of instanceof AsyncResource) return
+      if (current.getStore()?.isDead !== false) return
       const [file, line] = callerIn(withStackLimit(FRAMES_MAX, () => new Error('here')))
       real = { resource, where: file && `${file}:${line}` }
     },

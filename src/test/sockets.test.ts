@@ -50,7 +50,7 @@ async function chat({ spawn, serve, step }: World, handlers: WebSocketHandlers =
 }
 
 const checked = (seeds: number, body: (world: World) => unknown, options = {}): Promise<void> =>
-  check({ seeds, stall: 0, ...options }, body).then(() => {})
+  check({ seeds, stall: 0, ...options }, body)
 
 test('messages arrive in their order, as they were sent, and either side closes', () =>
   checked(30, async (world) => {

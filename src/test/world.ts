@@ -6,7 +6,6 @@
 import type { Fleet } from '../fleet/internal.ts'
 import { type Store, type StoreOptions, store } from '../store/index.ts'
 import { Channel, type ChannelOptions, Lock, Semaphore, type SemaphoreOptions } from '../sync/index.ts'
-import { SeededFiles } from './files.ts'
 import { type SeededHost, type SeededHostOptions, hostOf } from './hosts.ts'
 import { History } from './history.ts'
 import { sleepOf, uuidOf } from './mock.ts'
@@ -89,7 +88,6 @@ let stores = 0
 /** The world of a run. */
 export function worldOf(play: Play, network: SeededNetwork, http: SeededHttp): World {
   const at = (call: string) => play.actor(call)
-  const files = new SeededFiles(play)
   return {
     seed: play.seed,
     now: () => play.wallMs(),
@@ -104,12 +102,8 @@ export function worldOf(play: Play, network: SeededNetwork, http: SeededHttp): W
     semaphore: (options) => new Semaphore(options),
     channel: (options) => new Channel(options),
     store: <Value>(options: StoreOptions = {}) => {
-      const make = (of: StoreOptions): Store<Value> => {
-        const made = store.create<Value>(`check ${++stores}`, of)
-        play.atEnd.push(() => made.close())
-        return made
-      }
-      return options.file === undefined ? make(options) : files.open(options.file, options, make)
+      at('store()')
+      return store.create<Value>(`check ${++stores}`, options)
     },
     zone: { create: (id, options) => zoneOf(play, id, options) },
     host: (fleet, options) => hostOf(play, network.parts, fleet, options),

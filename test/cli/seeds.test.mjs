@@ -24,14 +24,14 @@ async function tested(names, words = [], env = {}) {
 
 test('the seeds of each check are divided, and counted once', { timeout }, async () => {
   const { code, out, err } = await tested(['fine.mjs'], ['-w', '2', '--seeds', '30'])
-  assert.match(out, /^modules\/seeds\/fine\.mjs:10: 30 seeds, [\d,]+ steps\n/)
+  assert.match(out, /^modules\/seeds\/fine\.mjs:10: 30 seeds, [\d,]+ schedules, [\d,]+ steps\n/)
   assert.match(out, /\n2 checks, 30 seeds in \d+\.\d s\n$/)
   assert.deepEqual([code, err], [0, ''])
 })
 
 test('what a world has follows the seed in the installed package, too', { timeout }, async () => {
   const { code, out } = await tested(['world.mjs'], ['-w', '1'])
-  assert.match(out, /^modules\/seeds\/world\.mjs:27: 4 seeds, [\d,]+ steps\n1 check, /)
+  assert.match(out, /^modules\/seeds\/world\.mjs:27: 4 seeds, [\d,]+ schedules, [\d,]+ steps\n1 check, /)
   assert.equal(code, 0)
 })
 
@@ -48,7 +48,7 @@ test('the first seed that fails is printed once, with its story and its command'
   const { message, ...found } = JSON.parse(alone.out)
   assert.match(message, /^seed 8: it is 8\n/)
   const at = { file: 'modules/seeds/found.mts', line: 12 }
-  assert.deepEqual(found, { ...at, seeds: 0, steps: 0, code: 'CHECK_FAILED', seed: 8 })
+  assert.deepEqual(found, { ...at, seeds: 0, schedules: 0, steps: 0, code: 'CHECK_FAILED', seed: 8 })
   assert.equal(alone.code, 1)
   const PADDING = ` ${'x'.repeat(30_000)} its end`
   const long = await tested(['found.mts'], ['-w', '1'], { CORESPUN_SEED: '7', PADDING })

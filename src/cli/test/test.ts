@@ -187,15 +187,20 @@ class TestRun {
     const name = relative(this.#context.folder, file)
     const sum = (of: 'seeds' | 'steps'): number => reports.reduce((all, report) => all + report[of], 0)
     const [seeds, steps] = [sum('seeds'), sum('steps')]
+    const schedules = new Set(reports.flatMap(({ traces }) => traces)).size
     this.#checkCount += 1
     this.#seedCount += seeds
     if (first !== undefined) {
       this.#code = ExitCode.itemsFailed
       this.#failedCount += 1
     }
-    if (this.#words.json) this.#print(JSON.stringify({ file: name, line, seeds, steps, ...first?.found }))
+    if (this.#words.json)
+      this.#print(JSON.stringify({ file: name, line, seeds, schedules, steps, ...first?.found }))
     else if (first !== undefined) this.#print(`${name}:${line}: ${first.found.code}\n${first.found.message}`)
-    else this.#print(`${name}:${line}: ${counted(seeds)} seeds, ${counted(steps)} steps`)
+    else
+      this.#print(
+        `${name}:${line}: ${counted(seeds)} seeds, ${counted(schedules)} schedules, ${counted(steps)} steps`,
+      )
   }
 
   #failed(file: string, reason: string, output: string): void {
