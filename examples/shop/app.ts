@@ -10,31 +10,21 @@
  * (checkout.ts), and uploads are read in a zone (product.ts), so that a worker that serves is never busy for
  * long.
  */
-import {
-  bodyLimit,
-  csrf,
-  files,
-  openApi,
-  openApiPage,
-  rateLimit,
-  readiness,
-  requestId,
-  secureHeaders,
-  sessions,
-  use,
-} from 'corespun/http'
-import { basket } from './basket.ts'
-import { catalogue, fill } from './catalogue.ts'
-import { live } from './live.ts'
-import { closeOrders, orders } from './orders.ts'
+import { connect } from 'corespun/fleet'
+import { files, openApi, openApiPage, readiness } from 'corespun/http'
+import { fill } from './catalogue.ts'
+import { closeOrders, openOrders } from './orders.ts'
+import { fleetAddress, makeFolder } from './settings.ts'
+import { api, shop } from './shop.ts'
 import { imports, staff } from './staff.ts'
-import { flushAll, sessionStore } from './stores.ts'
+import { flushAll, openStores } from './stores.ts'
 
-const WEEK_MS = 7 * 86_400_000
-
+makeFolder()
+openStores()
 fill()
+const fleet = await connect(fleetAddress)
+await openOrders(fleet)
 
-const api = { ...catalogue, ...basket, ...orders }
 const page = files(new URL('./page/', import.meta.url))
 const document = openApi(
   { ...api, ...imports },
@@ -45,26 +35,20 @@ const document = openApi(
 )
 
 export default {
-  routes: use(
-    {
-      ...use({ ...api, ...live }, bodyLimit(16 * 1024), sessions({ store: sessionStore, ttlMs: WEEK_MS })),
-      ...staff,
-      '/': page,
-      '/page/*': page,
-      '/openapi.json': document,
-      '/docs/*': openApiPage({ title: 'Shop' }),
-      '/health/live': 'live',
-      '/health/ready': readiness(),
-    },
-    requestId(),
-    secureHeaders(),
-    csrf(),
-    rateLimit({ requestsMax: 600 }),
-  ),
-  /** For files of products; all else has the limit above. */
+  routes: shop({
+    ...(await staff(fleet)),
+    '/': page,
+    '/page/*': page,
+    '/openapi.json': document,
+    '/docs/*': openApiPage({ title: 'Shop' }),
+    '/health/live': 'live',
+    '/health/ready': readiness(),
+  }),
+  /** For files of products; all else has the limit of shop.ts. */
   limits: { bodyBytesMax: 256 * 1024 * 1024 },
   close: async (drained: Promise<void>) => {
     await closeOrders(drained)
+    await fleet.close()
     await flushAll()
   },
 }

@@ -49,15 +49,21 @@ export function put({ stock: free, ...product }: Product): void {
   stock.update(product.sku, (pieces) => ({ held: {}, ...pieces, free }))
 }
 
-/** A new shop begins with some products. Workers that start at once write the same ones. */
-export function fill(): void {
-  if (products.size > 0) return
-  const lines = readFileSync(new URL('./products.ndjson', import.meta.url), 'utf8')
+/**
+ * A new shop begins with some products. Workers that start at once write the same ones, and one that starts
+ * after a crash those that are missing: each file is that of another moment.
+ */
+export function fill(list: readonly Product[] = someProducts()): void {
+  for (const { stock: free, ...product } of list) {
+    products.compareAndSet(product.sku, undefined, product)
+    stock.compareAndSet(product.sku, undefined, { free, held: {} })
+  }
+}
+
+function someProducts(): Product[] {
+  const text = readFileSync(new URL('./products.ndjson', import.meta.url), 'utf8')
+  return text
     .trim()
     .split('\n')
-  for (const line of lines) {
-    const { stock: free, ...product } = Product.parse(JSON.parse(line))
-    if (products.compareAndSet(product.sku, undefined, product))
-      stock.compareAndSet(product.sku, undefined, { free, held: {} })
-  }
+    .map((line) => Product.parse(JSON.parse(line)))
 }

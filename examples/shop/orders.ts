@@ -5,16 +5,21 @@
  * An order is found with the session that has started it, and by nobody else.
  */
 import { runs } from 'corespun/durable'
-import { connect, NonRetryableError } from 'corespun/fleet'
+import { type Fleet, NonRetryableError } from 'corespun/fleet'
 import { events, type HttpRequest, route, StatusError } from 'corespun/http'
 import { z } from 'zod'
 import { type Customer, priced, sessionOf, withoutOrder } from './basket.ts'
 import { checkout, type Stage } from './checkout.ts'
-import { fleetAddress } from './settings.ts'
+import { sessionStore } from './stores.ts'
 
-export const fleet = await connect(fleetAddress)
 /** Each worker runs orders, and continues those of one that has died, at the latest after `leaseMs`. */
-const work = await runs(fleet, { definitions: [checkout], leaseMs: 5000 })
+const opened = (fleet: Fleet) => runs(fleet, { definitions: [checkout], leaseMs: 5000 })
+let work: Awaited<ReturnType<typeof opened>>
+
+/** Before a request is served. */
+export async function openOrders(fleet: Fleet): Promise<void> {
+  work = await opened(fleet)
+}
 
 const Id = z.object({ id: z.uuid() })
 const Order = z.object({ status: z.enum(['open', 'done', 'failed']), reason: z.string().optional() })
@@ -62,6 +67,8 @@ export const orders = {
           if (lines.length === 0) return respond(...conflict('the basket is empty'))
           if (cents !== body.cents) return respond(...conflict('prices have changed; look again'))
           await session.update((before = customer) => ({ ...before, last: { id, cents, basket } }))
+          // A crash must not lose who the customer is: nobody else finds the order.
+          await sessionStore.flush()
           await work.start('checkout', { key, lines, cents, card: body.card }, { key })
           await settle(id)
         }
@@ -110,7 +117,6 @@ export async function closeOrders(drained: Promise<void>): Promise<void> {
   closing.abort()
   await drained
   await work.close()
-  await fleet.close()
 }
 
 /** @throws {StatusError} 404 for an order that is not one of this customer. */

@@ -21,8 +21,7 @@ const environment = z
   })
   .parse(process.env)
 
-mkdirSync(environment.SHOP_DATA, { recursive: true })
-
+export const makeFolder = (): unknown => mkdirSync(environment.SHOP_DATA, { recursive: true })
 export const fileOf = (name: string): string => join(environment.SHOP_DATA, name)
 export const fleetAddress = environment.SHOP_FLEET ?? `sqlite:${fileOf('orders.db')}`
 export const paymentsUrl = environment.SHOP_PAYMENTS

@@ -5,13 +5,13 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { authenticate, requestValue, route, use } from 'corespun/http'
+import type { Fleet } from 'corespun/fleet'
 import { metrics } from 'corespun/metrics'
 import { dashboard } from 'corespun/observe'
 import { zone } from 'corespun/zone'
 import { z } from 'zod'
 import { put } from './catalogue.ts'
 import { announce } from './live.ts'
-import { fleet } from './orders.ts'
 import { staffPassword } from './settings.ts'
 import { products, secrets, stock, versions } from './stores.ts'
 
@@ -59,21 +59,23 @@ const html = { 'content-type': 'text/html;charset=UTF-8' }
 const page = readFileSync(new URL('./page/staff.html', import.meta.url))
 
 const member = requestValue<string>('member of the staff')
-const password = staffPassword ?? (await secrets.getOrCompute('password', inventPassword))
-const expected = digest(password)
 
-export const staff = use(
-  {
-    ...imports,
-    '/staff': new Response(page, { headers: html }),
-    '/staff/metrics': metrics(),
-    '/staff/dashboard': dashboard({ name: 'shop', fleets: [fleet] }),
-  },
-  authenticate(member, {
-    basic: (name, given) => (timingSafeEqual(digest(given), expected) ? name : undefined),
-    realm: 'staff',
-  }),
-)
+export async function staff(fleet: Fleet) {
+  const password = staffPassword ?? (await secrets.getOrCompute('password', inventPassword))
+  const expected = digest(password)
+  return use(
+    {
+      ...imports,
+      '/staff': new Response(page, { headers: html }),
+      '/staff/metrics': metrics(),
+      '/staff/dashboard': dashboard({ name: 'shop', fleets: [fleet] }),
+    },
+    authenticate(member, {
+      basic: (name, given) => (timingSafeEqual(digest(given), expected) ? name : undefined),
+      realm: 'staff',
+    }),
+  )
+}
 
 /** Called by the first worker that asks; the others receive the same one. */
 function inventPassword(): string {

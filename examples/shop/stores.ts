@@ -1,9 +1,9 @@
 /**
  * What all workers share. A store with a file outlives the process, and `flush()` is its commit.
  *
- * Each worker loads this module; the first one creates the stores, the others receive the same ones.
+ * Each worker opens them; the first one creates the stores, the others receive the same ones.
  */
-import { store } from 'corespun/store'
+import { type Store, store } from 'corespun/store'
 import type { Listed, Product } from './product.ts'
 import { fileOf } from './settings.ts'
 
@@ -24,24 +24,28 @@ export interface Question {
 /** Full is an error (503): nothing that was promised is dropped. */
 const kept = (name: string) => ({ file: fileOf(`${name}.db`), entriesMax: 10_000, eviction: 'none' }) as const
 
-export const products = store.getOrCreate<Omit<Product, 'stock'>>('shop.products', kept('products'))
-export const stock = store.getOrCreate<Stock>('shop.stock', kept('stock'))
-export const questions = store.getOrCreate<readonly Question[]>('shop.questions', kept('questions'))
+export let products: Store<Omit<Product, 'stock'>>
+export let stock: Store<Stock>
+export let questions: Store<readonly Question[]>
 /** Here the session that was not used for longest makes room for a new one. */
-export const sessionStore = store.getOrCreate('shop.sessions', {
-  file: fileOf('sessions.db'),
-  entriesMax: 100_000,
-})
-
+export let sessionStore: Store
 /** Results of searches: a cache. */
-export const searches = store.getOrCreate<Listed[]>('shop.searches', {
-  bytesMax: 16 * 1024 * 1024,
-  ttlMs: 60_000,
-})
+export let searches: Store<Listed[]>
 /** Under `products`: how often the staff has changed them. */
-export const versions = store.getOrCreate<number>('shop.versions')
+export let versions: Store<number>
 /** Under `password`: that of the staff, without SHOP_PASSWORD. */
-export const secrets = store.getOrCreate<string>('shop.secrets')
+export let secrets: Store<string>
+
+/** Before a request is served: in each worker, and under seeds in each run (seeds.ts). */
+export function openStores(): void {
+  products = store.getOrCreate('shop.products', kept('products'))
+  stock = store.getOrCreate('shop.stock', kept('stock'))
+  questions = store.getOrCreate('shop.questions', kept('questions'))
+  sessionStore = store.getOrCreate('shop.sessions', { file: fileOf('sessions.db'), entriesMax: 100_000 })
+  searches = store.getOrCreate('shop.searches', { bytesMax: 16 * 1024 * 1024, ttlMs: 60_000 })
+  versions = store.getOrCreate('shop.versions')
+  secrets = store.getOrCreate('shop.secrets')
+}
 
 export async function flushAll(): Promise<void> {
   await Promise.all([products, stock, questions, sessionStore].map((each) => each.flush()))

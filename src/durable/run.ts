@@ -227,8 +227,8 @@ export class Run<out Value = unknown> {
    * as it is, whatever its state. Ids and random numbers of the copy are those of this one; the keys of its
    * steps are its own.
    * @param options `from`: the `key` of a step in `state()`. `key`: that of the copy; if a run has it, that
-   *   run is returned and nothing is started. Default: a random UUID. When this process dies meanwhile, the
-   *   copy is `cancelled` after 10 s, and a second call with its key makes it.
+   *   run is returned and nothing is started. Default: a random UUID. When this process dies meanwhile, a
+   *   second call with its key makes it.
    * @throws {RunError} `RUN_NOT_AGAIN` when its input is not kept, `RUN_UNKNOWN`, `RUN_ARGUMENT`,
    *   `RUN_UNREADABLE`.
    */

@@ -30,8 +30,8 @@ export interface RunsOptions<Definitions extends readonly Durable[] = readonly D
   /** A run that waits, and has more than this to wait, leaves memory after so long. Default 10,000. */
   readonly idleMs?: number
   /**
-   * For development: call the function of a run that is done a second time, with what was recorded, and fail
-   * the run with `RUN_DIFFERS` if it does something else then. Default `false`.
+   * For development: call the function of a run that is done a second time; if it does something else then,
+   * the run fails with `RUN_DIFFERS`. Default `false`.
    */
   readonly check?: boolean
 }

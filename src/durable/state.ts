@@ -46,7 +46,7 @@ export interface RunStep {
   readonly failures: number
   /** The error of the last of them. */
   readonly error: unknown
-  /** Of `child(name)`: the key of the run that it has started. */
+  /** Of `child()`: the key of its run. */
   readonly child: string | undefined
 }
 

@@ -42,13 +42,13 @@ export const store = {
    *   `STORE_VALUE_TOO_LARGE` when what it contains exceeds a limit and may not be evicted.
    */
   create<Value = unknown>(id: string, options: StoreOptions = {}): Store<Value> {
-    const settings = parseOptions(options, 'store.create()')
+    const { settings, created } = asked(options, 'store.create()')
     for (;;) {
       const number = make('store.create()', id, settings)
       if (number === 0) throw new StoreError('STORE_EXISTS', { id })
       const found = settings.weak ? tryOpen(number) : open(number, id)
       // Absent when another thread has opened and dropped it in between.
-      if (found !== undefined) return seededOrNot(found, settings) as Store<Value>
+      if (found !== undefined) return created(found) as Store<Value>
     }
   },
 
@@ -68,16 +68,15 @@ export const store = {
    *   with `file`, as `create`.
    */
   getOrCreate<Value = unknown>(id: string, options: StoreOptions = {}): Store<Value> {
-    const settings = parseOptions(options, 'store.getOrCreate()')
+    const { settings, created } = asked(options, 'store.getOrCreate()')
     checkId('store.getOrCreate()', id)
     for (;;) {
       const known = native.storeNumber(id)
       const found = tryOpen(known || make('store.getOrCreate()', id, settings))
       // Absent when another thread has created or closed it in between.
       if (found === undefined) continue
-      if (known === 0) return seededOrNot(found, settings) as Store<Value>
-      const asked = effects.seeded?.() === undefined ? options : { ...options, file: undefined }
-      checkSame('store.getOrCreate()', `the store "${id}"`, asked, settings, Store.settingsOf(found), wrong)
+      if (known === 0) return created(found) as Store<Value>
+      checkSame('store.getOrCreate()', `the store "${id}"`, options, settings, Store.settingsOf(found), wrong)
       return found as Store<Value>
     }
   },
@@ -114,6 +113,15 @@ export const store = {
   },
 }
 
+/** What is asked for, and what is done with a store that was made; the disk of a run is the run's. */
+function asked(options: StoreOptions, call: string) {
+  const settings = parseOptions(options, call)
+  const seeded = effects.seeded?.()
+  if (seeded === undefined) return { settings, created: (made: Store) => made }
+  const created = (made: Store): Store => (seeded.created(made, settings.file), made)
+  return { settings: { ...settings, file: undefined }, created }
+}
+
 function make(call: string, id: string, settings: StoreSettings): number {
   checkId(call, id)
   const {
@@ -128,28 +136,9 @@ function make(call: string, id: string, settings: StoreSettings): number {
   } = settings
   const numbers = [entriesMax, bytesMax, valueBytesMax, ttlMs, unflushedBytesMax, Number(weak)]
   const limits = Float64Array.from(numbers)
+  const text = JSON.stringify({ ...settings, entriesMax: finite(entriesMax), bytesMax: finite(bytesMax) })
   const isSeeded = effects.seeded?.() !== undefined
-  // The disk of a run is the run's.
-  const path = isSeeded ? '' : file
-  const of = {
-    ...settings,
-    entriesMax: finite(entriesMax),
-    bytesMax: finite(bytesMax),
-    file: path || undefined,
-  }
-  return native.storeMake(
-    id,
-    JSON.stringify(of),
-    new Uint8Array(limits.buffer),
-    eviction === 'lru',
-    path,
-    isSeeded,
-  )
-}
-
-function seededOrNot(made: Store, { file }: StoreSettings): Store {
-  effects.seeded?.()?.created(made, file)
-  return made
+  return native.storeMake(id, text, new Uint8Array(limits.buffer), eviction === 'lru', file, isSeeded)
 }
 
 /** JSON has no Infinity. */

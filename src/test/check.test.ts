@@ -3,12 +3,12 @@
  * processes do, and what no seed decides is refused.
  */
 import assert from 'node:assert/strict'
-import { getRandomValues, randomBytes, randomFill, randomFillSync, randomInt, randomUUID } from 'node:crypto'
+import { getRandomValues, randomBytes, randomFillSync, randomInt, randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { Readable, Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { test } from 'node:test'
-import { scheduler, setInterval as repeat, setTimeout as wait } from 'node:timers/promises'
+import { setTimeout as wait } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { durable, pause, runs, step as runStep } from '../durable/index.ts'
 import { Schedule, all, fork, sleep as fiberSleep } from '../fiber/index.ts'
@@ -64,12 +64,9 @@ test('time, chance, timers and ids follow from the seed, and are real again behi
       list.push(ticks, performance.now(), process.hrtime.bigint(), process.hrtime()[0])
       list.push(crypto.getRandomValues(new Uint16Array(3)), getRandomValues(new Uint8Array(3)))
       list.push(randomInt(1e6), randomInt(5, 7), randomFillSync(new Uint32Array(4), 1, 2))
-      list.push(await promisify(randomInt)(1e6), await promisify(randomFill)(new Uint8Array(3)))
+      list.push(await promisify(randomInt)(1e6))
       assert.equal(await promisify(setTimeout)(1000, 'later'), 'later')
       await promisify(setImmediate)()
-      await scheduler.yield()
-      let repeats = 0
-      for await (const value of repeat(1000, 'again')) if (value === 'again' && ++repeats === 2) break
       list.push(now())
       await assert.rejects(wait(1, 0, { signal: AbortSignal.abort('early') }), {
         code: 'ABORT_ERR',

@@ -42,8 +42,7 @@ let last: Promise<unknown> = Promise.resolve()
 /**
  * Plays `body` under many seeds. Each decides who goes on at each wait, the time, random numbers, deaths and
  * the network; the same seed makes the same run. Resolves when no run has failed.
- * @param body Everything that a run needs is made in it. It fails when it throws, or a task does that nobody
- *   joins, or nobody handles a rejection; tasks that have not ended when it returns are ended.
+ * @param body Makes what a run needs. Tasks that have not ended when it returns are ended.
  * @throws {CheckError} `CHECK_FAILED`, `CHECK_DEADLOCK`, `CHECK_LIVELOCK`, `CHECK_REAL`,
  *   `CHECK_LEAK`, `CHECK_NOT_REPEATED`, each with the seed and its story; `CHECK_NESTED` in a run of another
  *   check; `CHECK_ARGUMENT`, also for variables.
@@ -225,20 +224,17 @@ function kindOf(ending: Ending): string {
 }
 
 function errorOf(run: Run, factsOf: (run: Run) => CheckFacts): CheckError {
-  const { ending, seed } = run
+  const { ending, seed, play } = run
   const facts = factsOf(run)
   const named = `seed ${seed}`
-  if (ending.kind === 'deadlock') {
-    const reason = `${named}: nothing can go on, and\n${ending.waits}`
-    return new CheckError('CHECK_DEADLOCK', { ...facts, reason })
-  }
-  if (ending.kind === 'livelock') {
-    const reason = `${named}: it has not ended after ${run.play.steps - 1} steps (stepsMax)\n${ending.waits}`
-    return new CheckError('CHECK_LIVELOCK', { ...facts, reason })
-  }
-  if (ending.kind === 'leak') {
-    const reason = `${named}: the callback has ended, and left open (leaks):\n${ending.waits}`
-    return new CheckError('CHECK_LEAK', { ...facts, reason })
+  if ('waits' in ending) {
+    const kinds = {
+      deadlock: ['CHECK_DEADLOCK', 'nothing can go on, and'],
+      livelock: ['CHECK_LIVELOCK', `it has not ended after ${play.steps - 1} steps (stepsMax)`],
+      leak: ['CHECK_LEAK', 'the callback has ended, and left open (leaks):'],
+    } as const
+    const [code, how] = kinds[ending.kind]
+    return new CheckError(code, { ...facts, reason: `${named}: ${how}\n${ending.waits}` })
   }
   const cause = (ending as { readonly error: unknown }).error
   const found = new CheckError(

@@ -49,7 +49,7 @@ export interface CheckCodes {
   CHECK_HISTORY: { readonly reason: string; readonly history: string }
   /** The task was killed by `kill()`. */
   CHECK_KILLED: { readonly task: string }
-  /** `check()` was called in a run of another one, which would wait for it without an end. */
+  /** `check()` was called in a run of another one. */
   CHECK_NESTED: { readonly where: string }
   /** A function of a world was called outside of its run. */
   CHECK_OUTSIDE: { readonly call: string }
@@ -60,13 +60,13 @@ const found = ({ reason, story, command }: CheckFacts): string =>
 
 const SENTENCES: Sentences<CheckCodes> = {
   CHECK_ARGUMENT: argumentSentence,
-  CHECK_FAILED: found,
-  CHECK_DEADLOCK: found,
-  CHECK_LIVELOCK: found,
-  CHECK_LEAK: found,
+  CHECK_FAILED: (facts) => found(facts),
+  CHECK_DEADLOCK: (facts) => found(facts),
+  CHECK_LIVELOCK: (facts) => found(facts),
+  CHECK_LEAK: (facts) => found(facts),
   CHECK_LATE: ({ what, ms }) => `${what} has not ended within ${ms} ms of the run's time`,
-  CHECK_REAL: found,
-  CHECK_NOT_REPEATED: found,
+  CHECK_REAL: (facts) => found(facts),
+  CHECK_NOT_REPEATED: (facts) => found(facts),
   CHECK_HISTORY: ({ reason, history }) => `${reason}\n${history}`,
   CHECK_KILLED: ({ task }) => `the task ${task} was killed`,
   CHECK_NESTED: ({ where }) =>

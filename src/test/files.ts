@@ -14,8 +14,6 @@ type Entries = ReadonlyMap<string, Kept>
 /** What has changed: a key, or all. */
 type Change = Entries | readonly [key: string, kept: Kept]
 
-/** So many changes since a flush can be lost; of more the first ones were written meanwhile. */
-const CHANGES_MAX = 256
 const CHANGING = ['set', 'delete', 'update', 'increment', 'compareAndSet', 'clear'] as const
 
 export class SeededFiles {
@@ -50,7 +48,6 @@ export class SeededFiles {
     const changes: Change[] = []
     this.#recorded(kept, (name, key) => {
       changes.push(name === 'clear' ? new Map() : now(key, kept.get(key)))
-      if (changes.length > CHANGES_MAX) base = changed(base, [changes.shift()!])
     })
     const close = kept.close.bind(kept)
     const end = (last: Entries): void => {
@@ -94,8 +91,9 @@ function changed(before: Entries, changes: readonly Change[]): Entries {
   const entries = new Map(before)
   for (const change of changes) {
     if (change instanceof Map) entries.clear()
-    const parts = change instanceof Map ? (change as Entries) : [change as readonly [string, Kept]]
-    for (const [key, kept] of parts)
+    for (const [key, kept] of change instanceof Map
+      ? (change as Entries)
+      : [change as readonly [string, Kept]])
       if (kept[0] === undefined) entries.delete(key)
       else entries.set(key, kept)
   }

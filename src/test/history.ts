@@ -73,9 +73,8 @@ export class History<Input = unknown, Output = unknown> {
 
 /**
  * Checks that operations have an order in which each returns what the model does, and in which none precedes
- * one that had returned before it was called. The time grows with the operations, and, in the worst case,
- * exponentially with how many of them overlap. What was tried takes 64 MiB at most; the oldest is forgotten,
- * and may be tried again.
+ * one that had returned before it was called. In the worst case the time is exponential
+ * in how many of them overlap.
  * @throws {CheckError} `CHECK_HISTORY`.
  *
  * @example
@@ -103,14 +102,22 @@ export function linearizable<State, Input, Output>(
 }
 
 /**
- * Checks that an increment of every caller is in the end result: none was lost, none was added twice.
+ * Checks that each change is in the result, once.
  * @throws {CheckError} `CHECK_HISTORY`.
  *
  * @example
  * ```ts
- * import { noLostUpdate } from 'corespun/test'
+ * import { check, noLostUpdate } from 'corespun/test'
  *
- * noLostUpdate(100, 92, [5, -20, 7])
+ * await check({ seeds: 20 }, async ({ spawn, store }) => {
+ *   const balances = store<number>()
+ *   balances.set('a', 100)
+ *   const changes = [5, -20, 7]
+ *   const add = (change: number) => () => void balances.update('a', (value) => value! + change)
+ *   const tasks = changes.map((change) => spawn(add(change)))
+ *   for (const task of tasks) await task.join()
+ *   noLostUpdate(100, balances.get('a')!, changes)
+ * })
  * ```
  */
 export function noLostUpdate(before: number, after: number, changes: readonly number[]): void {
@@ -127,9 +134,15 @@ export function noLostUpdate(before: number, after: number, changes: readonly nu
  *
  * @example
  * ```ts
- * import { exactlyOnce } from 'corespun/test'
+ * import { check, exactlyOnce } from 'corespun/test'
  *
- * exactlyOnce(['b', 'a'], ['a', 'b'])
+ * await check({ seeds: 20 }, async ({ spawn, sleep }) => {
+ *   const sent: string[] = []
+ *   const mail = (key: string) => async () => (await sleep(10), void sent.push(key))
+ *   const tasks = ['a', 'b'].map((key) => spawn(mail(key)))
+ *   for (const task of tasks) await task.join()
+ *   exactlyOnce(sent, ['a', 'b'])
+ * })
  * ```
  */
 export function exactlyOnce(effects: readonly string[], keys: Iterable<string>): void {

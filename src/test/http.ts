@@ -13,7 +13,7 @@ import type { Settings } from './options.ts'
 import type { Actor, Play, Wait } from './play.ts'
 import { SeededRooms, ClientEnd } from './sockets.ts'
 
-/** Options of a server of a {@link World}: those of `createApp`, and of `serve` what a run has. */
+/** Options of a server: those of `createApp`, and `port`. */
 export interface SeededServeOptions<Pattern extends string = string> extends AppOptions<Pattern> {
   /** 0 chooses a free one; default 3000. */
   readonly port?: number

@@ -119,7 +119,6 @@ function mockRandom(within: Within): void {
       return undefined
     })
   called('randomBytes', (actor, size: number) => filled(actor, Buffer.alloc(size)))
-  called('randomFill', filled)
   called('randomFillSync', filled)
   called('randomInt', ({ random }, least: number, end?: number) => {
     const [from, to] = end === undefined ? [0, least] : [least, end]
@@ -131,12 +130,11 @@ type Called = (error: null, value: unknown) => void
 
 function mockClocks(within: Within): void {
   within(performance, 'now', ({ play }) => play.nowMs())
-  const nowNs = ({ play }: Actor): bigint => BigInt(Math.round(play.nowMs() * 1e6))
-  within(process, 'hrtime', (actor, [s, ns]: readonly [number, number] = [0, 0]) => {
-    const sinceNs = nowNs(actor) - BigInt(s) * 1_000_000_000n - BigInt(ns)
-    return [Number(sinceNs / 1_000_000_000n), Number(sinceNs % 1_000_000_000n)]
+  within(process, 'hrtime', ({ play }, [s, ns]: readonly [number, number] = [0, 0]) => {
+    const sinceS = play.nowMs() / 1000 - s - ns / 1e9
+    return [Math.floor(sinceS), Math.round((sinceS % 1) * 1e9)]
   })
-  within(process.hrtime, 'bigint', nowNs)
+  within(process.hrtime, 'bigint', ({ play }) => BigInt(Math.round(play.nowMs() * 1e6)))
 }
 
 /** Replace them all; what is returned undoes it. */
@@ -224,10 +222,6 @@ function mockTimers(within: Within): void {
   within(promises.scheduler, 'wait', (actor: Actor, ms: number, options: object) =>
     sleepOf(actor, 'scheduler.wait()', ms, undefined, options),
   )
-  within(promises.scheduler, 'yield', (actor: Actor) => sleepOf(actor, 'scheduler.yield()', 0, undefined))
-  within(promises, 'setInterval', async function* (actor: Actor, ms: number, value: unknown, how: object) {
-    for (;;) yield await sleepOf(actor, 'setInterval()', ms, value, how)
-  })
   within(promises, 'setImmediate', (actor: Actor, value: unknown, options: object) =>
     sleepOf(actor, 'setImmediate()', 0, value, options),
   )

@@ -36,16 +36,14 @@ export interface CheckOptions {
   /** Whether timers, `Date`, `fetch`, and random numbers of Node follow the seed; default true. */
   readonly mock?: boolean
   /**
-   * How far the clock of the day (`now()`, `Date`) steps at most, in ms, forward or back, at one of 20 moves
-   * of time; `performance.now()` and timers do not. Default 0.
+   * How far the clock of the day (`now()`, `Date`) steps at most, in ms, at one of 20 moves. Default 0.
    */
   readonly clockStepMs?: number
   /**
-   * Whether a run fails that leaves something open: tasks, fibers, timers, waits, servers. Default false:
-   * they end with the run.
+   * Whether a run fails that leaves tasks, fibers, timers, waits or servers open. Default false.
    */
   readonly leaks?: boolean
-  /** Of the network between connections of `world.connect()`, and between `fetch()` and `serve()`. */
+  /** Of `connect()`, `fetch()` and `serve()`. */
   readonly network?: NetworkFaults
 }
 

@@ -85,11 +85,9 @@ export async function reported<Checked extends { readonly seeds: number; readonl
   return checked
 }
 
-/** The beginning and the end of a message that is too long, and how much is left out. */
+/** The beginning and the end of a message that is too long. */
 function shortened(message: string): string {
-  const count = message.length - MESSAGE_CHARS_MAX
-  if (count <= 0) return message
+  if (message.length <= MESSAGE_CHARS_MAX) return message
   const head = message.slice(0, MESSAGE_CHARS_MAX - MESSAGE_END_CHARS)
-  const left = `... ${count} characters are left out here: run the file alone, with CORESPUN_SEED ...`
-  return `${head}\n${left}\n${message.slice(-MESSAGE_END_CHARS)}`
+  return `${head}\n...\n${message.slice(-MESSAGE_END_CHARS)}`
 }

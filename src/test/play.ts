@@ -395,9 +395,7 @@ export class Play {
   /** How the run ends when its callback has. */
   #left(): Ending {
     if (!this.#settings.leaks) return { kind: 'done' }
-    const open = [...this.#open].map(
-      ({ actor, what, where }) => `  ${labelOf(actor)}: ${what}${where && `  (${where})`}`,
-    )
+    const open = [...this.#open].map((each) => lineOf(each, ': '))
     const forked = fibers().filter(({ id }) => id > this.#fiberBefore)
     const named = forked.map(({ id, name }) => `  ${`fiber #${id} ${name}`.trimEnd()} has not ended`)
     const all = [...open, ...this.#named(), ...named]
@@ -406,9 +404,7 @@ export class Play {
 
   #named(): string[] {
     const all = [...this.#blocked, ...this.actors.flatMap(({ isDead, waits }) => (isDead ? [] : waits))]
-    return all.map(
-      ({ actor, what, where }) => `  ${labelOf(actor)} waits for ${what}${where && `  (${where})`}`,
-    )
+    return all.map((each) => lineOf(each, ' waits for '))
   }
 
   #waits(): string {
@@ -433,6 +429,10 @@ function fibers(): FiberDump[] {
   // Grows while it is read.
   for (const { children } of all) all.push(...children)
   return all.filter(({ kind }) => kind === 'fiber')
+}
+
+function lineOf({ actor, what, where }: Blocked, verb: string): string {
+  return `  ${labelOf(actor)}${verb}${what}${where && `  (${where})`}`
 }
 
 function labelOf({ name, number }: Actor): string {

@@ -30,7 +30,7 @@ export interface World {
   /** Waits so many ms of the run's time. */
   sleep(ms: number): Promise<void>
   /**
-   * Bounds the run's time of what `work` does; with `stall: 0` that is what it waits for, and no more.
+   * Bounds the run's time of what `work` does; use it with `stall: 0`.
    * @throws {CheckError} `CHECK_LATE`.
    */
   within<Value>(ms: number, work: () => Value | Promise<Value>): Promise<Value>
@@ -47,15 +47,14 @@ export interface World {
   /** A new channel. */
   channel<Value = unknown>(options: ChannelOptions): Channel<Value>
   /**
-   * A new store; it is closed with the run. With `file` it has the entries of that file of the run: when the
-   * task dies that has opened it, those of one moment since the last `flush()`. Times to live (`ttlMs`) pass
-   * with the run's time.
+   * A new store, closed with the run. With `file` it has the entries of that file of the run; behind the
+   * death of the task that has opened it, those of one moment since the last `flush()`.
    * @throws {StoreError} As `store.create()`.
    */
   store<Value = unknown>(options?: StoreOptions): Store<Value>
   /** Zones whose workers are tasks. */
   readonly zone: { create(id: string, options?: SeededZoneOptions): SeededZone }
-  /** Connects to the fleet of this run: for jobs, durable runs, stores, locks, rooms and limits of fleets. */
+  /** Connects to the fleet of this run. */
   connect(): Fleet
   /** Takes jobs of a zone, as `host()` of corespun/fleet, and runs their functions as tasks. */
   host(fleet: Fleet, options: SeededHostOptions): Promise<SeededHost>
@@ -66,7 +65,7 @@ export interface World {
   serve<Pattern extends string>(options: SeededServeOptions<Pattern>): Promise<SeededServer>
   /** Sends a request to a server of this run, found by its port. @throws {TypeError} As Node's fetch. */
   fetch(input: string | URL | Request, init?: RequestInit): Promise<Response>
-  /** A client of WebSockets of servers of this run; the global one is the same, where Node has it. */
+  /** A client of WebSockets; the global one is the same, where Node has it. */
   readonly WebSocket: {
     new (url: string | URL, protocols?: string | readonly string[]): SeededSocket
     readonly CONNECTING: 0

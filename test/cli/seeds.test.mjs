@@ -52,10 +52,7 @@ test('the first seed that fails is printed once, with its story and its command'
   assert.equal(alone.code, 1)
   const PADDING = ` ${'x'.repeat(30_000)} its end`
   const long = await tested(['found.mts'], ['-w', '1'], { CORESPUN_SEED: '7', PADDING })
-  assert.match(
-    long.out,
-    /\nseed 7: it is 7 x+\n\.\.\. \d+ characters are left out here: run .*\nx+ its end\n/,
-  )
+  assert.match(long.out, /\nseed 7: it is 7 x+\n\.\.\.\nx+ its end\n/)
   assert.match(long.out, /\nplay it again: CORESPUN_SEED=7 npx corespun test modules\/seeds\/found\.mts\n/)
   assert.ok(long.out.length < 17_000, String(long.out.length))
 })

@@ -20,12 +20,14 @@ const ARGUMENTS = {
 
 const folder = inRoot('examples')
 /**
- * What lies in a folder `page` runs in browsers, and a shop until it is stopped: test/browser has both. The
- * others that are left out have packages and tests of their own.
+ * What lies in a folder `page` runs in browsers, and a shop until it is stopped, but for its run under seeds:
+ * test/browser has both. The others that are left out have packages and tests of their own.
  */
 const files = filesBelow(
   folder,
-  (path) => /\.(ts|mts|cts|js|mjs|cjs)$/.test(path) && !/\/(page|shop|nest|next|nitro|workflow)\//.test(path),
+  (path) =>
+    /\.(ts|mts|cts|js|mjs|cjs)$/.test(path) &&
+    !/\/(page|nest|next|nitro|workflow)\/|\/shop\/(?!seeds)/.test(path),
 )
 
 test('there are examples', () => assert.ok(files.length > 0))
