@@ -9,12 +9,13 @@ const BEGIN: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
 const PING: &[u8] = b"\0\0\x08\x06\0\0\0\0\0pingping";
 /// Turns in which a client could write nothing, after which the system stores no more for it.
 const STUCK_TURNS: u32 = 1000;
-/// More than the system stores for a socket.
-const WRITTEN_MAX: usize = 30_000_000;
+/// What the system stores of what the client writes, on each side: it would let that grow to tens of megabytes.
+const STORED: libc::c_int = 100_000;
+/// More than it stores of that.
+const WRITTEN_MAX: usize = 4_000_000;
 
-/// Make the system store little of what a socket sends, or receives.
-fn store_little(socket: &impl AsRawFd, option: libc::c_int) {
-    let bytes: libc::c_int = 4096;
+/// Limit what the system stores of what a socket sends, or receives.
+fn store(socket: &impl AsRawFd, option: libc::c_int, bytes: libc::c_int) {
     // SAFETY: the descriptor is open, and the value is an integer of the length that is passed.
     let set = unsafe {
         libc::setsockopt(
@@ -33,10 +34,13 @@ fn store_little(socket: &impl AsRawFd, option: libc::c_int) {
 fn a_client_that_does_not_read_is_not_read_and_takes_no_turns() {
     let mut host = Host::new(anywhere(), false, Limits { out_bytes_max: 16 * 1024, ..limits() });
     let mut client = host.connect();
-    store_little(&client, libc::SO_RCVBUF);
+    store(&client, libc::SO_RCVBUF, 4096);
+    store(&client, libc::SO_SNDBUF, STORED);
     client.write_all(BEGIN).unwrap();
     host.until("the connection", |host| host.reactor.connections.slots.get(0).is_some());
-    store_little(&host.reactor.connections.slots.get(0).unwrap().socket, libc::SO_SNDBUF);
+    let server = &host.reactor.connections.slots.get(0).unwrap().socket;
+    store(server, libc::SO_SNDBUF, 4096);
+    store(server, libc::SO_RCVBUF, STORED);
     client.set_nonblocking(true).unwrap();
     let (flood, mut written, mut stuck) = (PING.repeat(1000), 0, 0);
     while stuck < STUCK_TURNS {
