@@ -176,7 +176,9 @@ onWires('frames of any kind pass, also those that come with the request', async 
     [4000, 'bye'],
   ])
   const old = LINES.map((line) => line.replace('Version: 13', 'Version: 7'))
-  assert.equal((await clients.ask(port, { lines: old })).status, 400)
+  const refused = await clients.ask(port, { lines: old })
+  assert.equal(refused.status, 400)
+  for (const { socket } of [client, refused]) socket.destroy()
   await until(() => running.stats().connections === 0, 'the end of the connections')
 })
 
