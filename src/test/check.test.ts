@@ -3,7 +3,7 @@
  * processes do, and what no seed decides is refused.
  */
 import assert from 'node:assert/strict'
-import { getRandomValues, randomBytes, randomFillSync, randomInt, randomUUID } from 'node:crypto'
+import { getRandomValues, randomBytes, randomFill, randomFillSync, randomInt, randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { Readable, Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -64,7 +64,7 @@ test('time, chance, timers and ids follow from the seed, and are real again behi
       list.push(ticks, performance.now(), process.hrtime.bigint(), process.hrtime()[0])
       list.push(crypto.getRandomValues(new Uint16Array(3)), getRandomValues(new Uint8Array(3)))
       list.push(randomInt(1e6), randomInt(5, 7), randomFillSync(new Uint32Array(4), 1, 2))
-      list.push(await promisify(randomInt)(1e6))
+      list.push(await promisify(randomInt)(1e6), await promisify(randomFill)(new Uint8Array(3)))
       assert.equal(await promisify(setTimeout)(1000, 'later'), 'later')
       await promisify(setImmediate)()
       list.push(now())
@@ -438,6 +438,17 @@ test('months pass, too: a sleep may be longer than a timer of Node', async () =>
     assert.ok(now() - atMs < 3)
   })
 })
+
+test('hrtime() counts from an earlier one, to the ns', () =>
+  check({ seeds: 20 }, async ({ random, sleep }) => {
+    await sleep(random() * 1e9)
+    const before = process.hrtime()
+    assert.deepEqual(process.hrtime(before), [0, 0])
+    await sleep(1000)
+    const [s, ns] = process.hrtime(before)
+    const leftNs = (s - 1) * 1e9 + ns
+    assert.ok(leftNs >= -1000 && leftNs <= 1000, `${s} s, ${ns} ns`)
+  }))
 
 test('streams of Node in memory are played', () =>
   check({ seeds: 10 }, async ({ sleep }) => {

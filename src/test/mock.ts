@@ -119,6 +119,7 @@ function mockRandom(within: Within): void {
       return undefined
     })
   called('randomBytes', (actor, size: number) => filled(actor, Buffer.alloc(size)))
+  called('randomFill', filled)
   called('randomFillSync', filled)
   called('randomInt', ({ random }, least: number, end?: number) => {
     const [from, to] = end === undefined ? [0, least] : [least, end]
@@ -130,11 +131,14 @@ type Called = (error: null, value: unknown) => void
 
 function mockClocks(within: Within): void {
   within(performance, 'now', ({ play }) => play.nowMs())
-  within(process, 'hrtime', ({ play }, [s, ns]: readonly [number, number] = [0, 0]) => {
-    const sinceS = play.nowMs() / 1000 - s - ns / 1e9
-    return [Math.floor(sinceS), Math.round((sinceS % 1) * 1e9)]
+  const nowNs = ({ play }: Actor): number => Math.round(play.nowMs() * 1e6)
+  within(process, 'hrtime', (actor, [s, ns]: readonly [number, number] = [0, 0]) => {
+    // In whole ns: of a fraction, a moment ago would be later than now.
+    const sinceNs = nowNs(actor) - s * 1e9 - ns
+    const leftNs = sinceNs % 1e9
+    return [(sinceNs - leftNs) / 1e9, leftNs]
   })
-  within(process.hrtime, 'bigint', ({ play }) => BigInt(Math.round(play.nowMs() * 1e6)))
+  within(process.hrtime, 'bigint', (actor) => BigInt(nowNs(actor)))
 }
 
 /** Replace them all; what is returned undoes it. */
