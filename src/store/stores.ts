@@ -68,7 +68,7 @@ export const store = {
    *   with `file`, as `create`.
    */
   getOrCreate<Value = unknown>(id: string, options: StoreOptions = {}): Store<Value> {
-    const { settings, created } = asked(options, 'store.getOrCreate()')
+    const { settings, created, compared } = asked(options, 'store.getOrCreate()')
     checkId('store.getOrCreate()', id)
     for (;;) {
       const known = native.storeNumber(id)
@@ -76,7 +76,14 @@ export const store = {
       // Absent when another thread has created or closed it in between.
       if (found === undefined) continue
       if (known === 0) return created(found) as Store<Value>
-      checkSame('store.getOrCreate()', `the store "${id}"`, options, settings, Store.settingsOf(found), wrong)
+      checkSame(
+        'store.getOrCreate()',
+        `the store "${id}"`,
+        compared,
+        settings,
+        Store.settingsOf(found),
+        wrong,
+      )
       return found as Store<Value>
     }
   },
@@ -113,13 +120,17 @@ export const store = {
   },
 }
 
-/** What is asked for, and what is done with a store that was made; the disk of a run is the run's. */
+/**
+ * What is asked for, which options an existing store must have, and what is done with a new one. Files of a
+ * run are the run's; that of a store from before it is a real one.
+ */
 function asked(options: StoreOptions, call: string) {
   const settings = parseOptions(options, call)
   const seeded = effects.seeded?.()
-  if (seeded === undefined) return { settings, created: (made: Store) => made }
+  if (seeded === undefined) return { settings, compared: options, created: (made: Store) => made }
   const created = (made: Store): Store => (seeded.created(made, settings.file), made)
-  return { settings: { ...settings, file: undefined }, created }
+  const file = { file: undefined }
+  return { settings: { ...settings, ...file }, compared: { ...options, ...file }, created }
 }
 
 function make(call: string, id: string, settings: StoreSettings): number {

@@ -4,6 +4,9 @@
  * That stores keep this promise on disks is in test/stress.
  */
 import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { atomicallySync, store as stores } from '../store/index.ts'
 import { check } from './index.ts'
@@ -100,6 +103,61 @@ test('stores that code of a run creates by name end with it, and so do their fil
   assert.throws(() => stores.get('counts'), { code: 'STORE_UNKNOWN' })
   assert.throws(() => stores.get('other'), { code: 'STORE_UNKNOWN' })
 })
+
+test('a store from before a run keeps its file, and is opened in runs by the same call', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'corespun-check-'))
+  const file = join(folder, 'before.db')
+  const open = (limits = {}) => stores.getOrCreate<number>('before', { file, ...limits })
+  open()
+  let runs = 0
+  await check({ seeds: 2 }, () => {
+    runs = open().increment('runs')
+    assert.throws(() => open({ entriesMax: 7 }), { code: 'STORE_ARGUMENT' })
+  })
+  assert.ok(runs > 1)
+  open().close()
+  assert.equal(open().get('runs'), runs)
+  open().close()
+  rmSync(folder, { recursive: true })
+})
+
+test('a store that code of a dead task opens is closed', async () => {
+  for (const options of [{}, { file: 'a.db' }])
+    await check({ seeds: 3 }, async ({ sleep, spawn }) => {
+      const open = () => stores.getOrCreate<number>('of a dead task', options)
+      let settle = (): void => {}
+      const settled = new Promise<void>((resolve) => (settle = resolve))
+      const killed = spawn(async () => (await settled, open().set('a', 1)))
+      await sleep(1)
+      killed.kill()
+      settle()
+      await sleep(1)
+      assert.equal(open().size, 0)
+    })
+  assert.throws(() => stores.get('of a dead task'), { code: 'STORE_UNKNOWN' })
+})
+
+test('a file that has more than a store may have remains as it is', () =>
+  check({ seeds: 2 }, () => {
+    const open = (limits = {}) => stores.create<number>('full', { file: 'a.db', eviction: 'none', ...limits })
+    const made = open()
+    for (const key of ['a', 'b', 'c']) made.set(key, 1)
+    made.close()
+    assert.throws(() => open({ entriesMax: 2 }), { code: 'STORE_FULL' })
+    assert.equal(open().size, 3)
+  }))
+
+test('keys of a store have one order, in whichever process', () =>
+  check({ seeds: 1 }, ({ store }) => {
+    const keys = Array.from({ length: 20 }, (_, index) => `key ${10 + index}`)
+    const made = store<number>()
+    for (const key of keys.toReversed()) made.set(key, 1)
+    assert.deepEqual([...made.keys()], keys)
+    assert.deepEqual(
+      [...made].map(([key]) => key),
+      keys,
+    )
+  }))
 
 test('a transaction that was not flushed may be in the file of who dies', async () => {
   const found = new Set<number>()

@@ -26,19 +26,29 @@ export class SeededFiles {
     this.#play = play
   }
 
-  /** @throws {StoreError} `STORE_FILE_IN_USE`. */
+  /** @throws {StoreError} `STORE_FILE_IN_USE`, and as `set()` for limits of what the file has. */
   created(owner: Actor, kept: Store, file: string | undefined): void {
     const play = this.#play
+    // Code of a dead task may go on until its next wait.
+    if (owner.isDead) return kept.close()
+    // Their order differs from process to process.
+    const keys = kept.keys.bind(kept)
+    Object.defineProperty(kept, 'keys', { value: () => [...keys()].sort().values() })
     if (file === undefined) return void play.atEnd.push(() => kept.close())
     if (this.#open.has(file)) {
       kept.close()
       throw new StoreError('STORE_FILE_IN_USE', { id: kept.id, file, what: 'another store' })
     }
-    this.#open.add(file)
     let base: Entries = this.#written.get(file) ?? new Map()
-    for (const [key, [value, endMs]] of base)
-      if (endMs === 0) kept.set(key, value)
-      else if (endMs > play.nowMs()) kept.set(key, value, { ttlMs: endMs - play.nowMs() })
+    try {
+      for (const [key, [value, endMs]] of base)
+        if (endMs === 0) kept.set(key, value)
+        else if (endMs > play.nowMs()) kept.set(key, value, { ttlMs: endMs - play.nowMs() })
+    } catch (error) {
+      kept.close()
+      throw error
+    }
+    this.#open.add(file)
     const now = (key: string, value: unknown): readonly [string, Kept] => {
       const leftMs = value === undefined ? 0 : Store.leftMs(kept, key)
       return [key, [value, leftMs && play.nowMs() + leftMs]]
