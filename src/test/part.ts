@@ -66,15 +66,17 @@ export async function reported<Checked extends { readonly seeds: number; readonl
     process.channel?.unref()
   }
   const of = { kind: 'check', file, line: Number(line) } as const
-  const send = (report: CheckBegun | CheckReport): void => void process.send?.(report)
-  send({ ...of, kind: 'begun' })
+  /** Resolves when it is sent: the caller may end the process then. */
+  const send = (report: CheckBegun | CheckReport): Promise<unknown> =>
+    new Promise((sent) => process.send!(report, sent))
+  void send({ ...of, kind: 'begun' })
   try {
     const { seeds, steps } = await checked
-    send({ ...of, seeds, steps, traces: [...traces] })
+    await send({ ...of, seeds, steps, traces: [...traces] })
   } catch (error) {
     const { code, facts } = error instanceof CheckError ? error : { code: '', facts: {} }
     const { seed = 0 } = facts as { readonly seed?: number }
-    send({
+    await send({
       ...of,
       seeds: 0,
       steps: 0,

@@ -29,6 +29,12 @@ test('the seeds of each check are divided, and counted once', { timeout }, async
   assert.deepEqual([code, err], [0, ''])
 })
 
+test('a process that ends behind its check has reported it', { timeout }, async () => {
+  const { code, out } = await tested(['exits.mjs'], ['-w', '1'])
+  assert.match(out, /^modules\/seeds\/exits\.mjs:8: 25,000 seeds, 25,\d{3} schedules, /)
+  assert.equal(code, 0)
+})
+
 test('what a world has follows the seed in the installed package, too', { timeout }, async () => {
   const { code, out } = await tested(['world.mjs'], ['-w', '1'])
   assert.match(out, /^modules\/seeds\/world\.mjs:27: 4 seeds, [\d,]+ schedules, [\d,]+ steps\n1 check, /)

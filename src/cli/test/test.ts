@@ -187,7 +187,7 @@ class TestRun {
     const name = relative(this.#context.folder, file)
     const sum = (of: 'seeds' | 'steps'): number => reports.reduce((all, report) => all + report[of], 0)
     const [seeds, steps] = [sum('seeds'), sum('steps')]
-    const schedules = new Set(reports.flatMap(({ traces }) => traces)).size
+    const schedules = schedulesOf(reports)
     this.#checkCount += 1
     this.#seedCount += seeds
     if (first !== undefined) {
@@ -217,6 +217,16 @@ class TestRun {
 type Found = CheckReport & { readonly found: NonNullable<CheckReport['found']> }
 const isFound = (report: CheckReport): report is Found => report.found !== undefined
 const whereOf = ({ file, line }: Pick<CheckBegun, 'file' | 'line'>): string => `${file}:${line}`
+
+/** A set holds some millions, and each process may report a million. */
+const SCHEDULES_MAX = 1_000_000
+
+function schedulesOf(reports: readonly CheckReport[]): number {
+  const all = new Set<number>()
+  for (const { traces } of reports) for (const trace of traces) if (all.size < SCHEDULES_MAX) all.add(trace)
+  return all.size
+}
+
 const counted = (count: number): string => count.toLocaleString('en-US')
 
 function isBegun(message: unknown): message is CheckBegun {
