@@ -29,14 +29,12 @@ const start = ({ connect, serve, sleep, spawn }: World) =>
     await sleep(HOUR_MS)
   }, 'shop')
 
-/** The provider of payments, which is not killed. */
-async function provider({ serve }: World) {
+/** The provider of payments, which is not killed. @returns The orders of the payments that it has taken. */
+async function provider({ serve }: World): Promise<() => string[]> {
   /** By the key of the order; `undefined` is one that was cancelled. */
   const payments = new Map<string, string | undefined>()
-  const taken: string[] = []
   const charge = ({ params: { key } }: { readonly params: { readonly key: string } }) => {
-    if (!payments.has(key)) taken.push(key)
-    else if (payments.get(key) === undefined) return new Response(null, { status: 402 })
+    if (payments.has(key) && payments.get(key) === undefined) return new Response(null, { status: 402 })
     payments.set(key, `receipt of ${key}`)
     return { receipt: payments.get(key)! }
   }
@@ -45,7 +43,8 @@ async function provider({ serve }: World) {
     return new Response(null, { status: 204 })
   }
   await serve({ port: 4000, routes: { '/payments/:key': { PUT: charge, DELETE: cancel } } })
-  return { taken, paid: () => [...payments].filter(([, receipt]) => receipt !== undefined) }
+  // A key has the customer and the order.
+  return () => [...payments].flatMap(([key, receipt]) => (receipt === undefined ? [] : key.split(' ')[1]))
 }
 
 /** A browser with its cookie. The shop may be down, or the connection reset: then it asks again. */
@@ -71,19 +70,20 @@ function browser({ fetch, sleep }: World) {
   return asked
 }
 
-/** Orders one piece of each. @returns What was dispatched. */
-async function order(world: World, skus: readonly string[]): Promise<string[]> {
+/** Orders one piece of each. @returns What was dispatched, by the order. */
+async function order(world: World, skus: readonly string[]): Promise<[id: string, skus: string[]][]> {
   const asked = browser(world)
+  const id = world.id()
   let basket: Awaited<ReturnType<typeof asked>> = {}
   for (const sku of skus) basket = await asked(`/api/basket/${sku}`, 'PUT', { count: 1 })
   const { cents, lines } = basket
-  const made = await asked('/api/orders', 'POST', { cents, card: 'a card' }, world.id())
+  const made = await asked('/api/orders', 'POST', { cents, card: 'a card' }, id)
   // As long as there is no order, a basket may be lost with the process, or a part of it.
   if (made['status'] === 409) return []
   for (;;) {
-    const { status } = await asked(`/api/orders/${made['id']}`)
+    const { status } = await asked(`/api/orders/${id}`)
     if (status === 'failed') return []
-    if (status === 'done') return (lines as { readonly sku: string }[]).map(({ sku }) => sku)
+    if (status === 'done') return [[id, (lines as { readonly sku: string }[]).map(({ sku }) => sku)]]
     assert.equal(status, 'open')
     await world.sleep(1000)
   }
@@ -93,21 +93,21 @@ const { seeds, schedules } = await check(
   { seeds: 50, stepsMax: 100_000, network: { resets: 0.01 } },
   async (world) => {
     const { random, sleep, spawn } = world
-    const { taken, paid } = await provider(world)
+    const paid = await provider(world)
     const first = start(world)
     const baskets = [['tea', 'cups'], ['cups']]
     const customers = baskets.map((skus) => spawn(() => order(world, skus), 'customer'))
     await sleep(random() * 200)
     first.kill()
     start(world)
-    const dispatched: string[][] = []
-    for (const customer of customers) dispatched.push(await customer.join())
-    assert.equal(paid().length, dispatched.filter((skus) => skus.length > 0).length)
-    exactlyOnce(taken, new Set(taken))
+    const dispatched = new Map<string, string[]>()
+    for (const customer of customers) for (const [id, skus] of await customer.join()) dispatched.set(id, skus)
+    exactlyOnce(paid(), dispatched.keys())
+    const pieces = [...dispatched.values()].flat()
     const asked = browser(world)
     for (const { sku, stock } of [TEA, CUPS]) {
       const left = await asked(`/api/products/${sku}`)
-      assert.equal(left['stock'], stock - dispatched.flat().filter((each) => each === sku).length, sku)
+      assert.equal(left['stock'], stock - pieces.filter((each) => each === sku).length, sku)
     }
   },
 )
