@@ -5,11 +5,13 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import http from 'node:http'
+import net from 'node:net'
 import { test } from 'node:test'
 import { WebSocket, WebSocketServer } from 'ws'
 import { until } from '../../dist/base/wait.test.support.js'
 import { onCores } from '../../dist/http/cores.test.support.js'
 import { createApp, nodeHandler } from '../../dist/http/index.js'
+import { connect as connectTls, PATIENT, SERVER } from '../../dist/http/tls/client.test.support.js'
 import { closing, frame, LINES, onWires } from '../../dist/http/websocket/client.test.support.js'
 
 const LARGE = Buffer.alloc(3_000_000, 'large')
@@ -193,4 +195,137 @@ test('an injected request has no connection, and is one like any other', async (
   const app = createApp({ fetch: nodeHandler(appOf().server) })
   const response = await app.inject('/live', { headers: { upgrade: 'websocket', connection: 'upgrade' } })
   assert.equal(await response.text(), 'GET /live')
+})
+
+const ASKS = { connection: 'Upgrade', upgrade: 'websocket' }
+const GRANT = 'HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: websocket\r\n\r\n'
+/** More than sockets hold. */
+const UNREAD = Buffer.alloc(30_000_000)
+
+/** A server whose listener of `upgrade` depends on the path. */
+function listening(listeners) {
+  return http
+    .createServer((req, res) => res.end(`${req.method} ${req.url}`))
+    .on('upgrade', (req, socket) => listeners[req.url](req, socket))
+}
+
+/** The response to a request for a WebSocket, which is no 101. */
+async function refusal(port, path, headers = ASKS) {
+  const request = http.get({ host: '127.0.0.1', port, path, headers, agent: false })
+  const [response] = await once(request, 'response')
+  return [response.statusCode, Buffer.concat(await response.toArray()).toString()]
+}
+
+onCores('a refusal arrives as a listener has written it, however it ends its socket', async (start) => {
+  const server = listening({
+    '/destroyed': (_req, socket) => {
+      socket.write('HTTP/1.1 401 Unauthorized\r\n\r\n') // as the README of ws has it
+      socket.destroy()
+    },
+    '/ended': (_req, socket) => socket.end('HTTP/1.0 403 Forbidden\r\nx-why: a\r\n\r\nno'),
+    '/kept': (_req, socket) => socket.write('HTTP/1.1 404 Not Found\r\ncontent-length: 2\r\n\r\nno'),
+    '/empty': (_req, socket) => socket.write('HTTP/1.1 204 No Content\r\n\r\n'),
+    '/chunks': (req, socket) => {
+      const response = new http.ServerResponse(req) // as @fastify/websocket
+      response.assignSocket(socket)
+      response.write('a piece, ')
+      setImmediate(() => response.end('and more'))
+    },
+    '/joined': (_req, socket) => socket.end('HTTP/1.1 502 x\r\ntransfer-encoding: chunked\r\n\r\ndecoded'),
+  })
+  const running = await start({ fetch: nodeHandler(server) })
+  const found = {}
+  for (const name of ['destroyed', 'ended', 'kept', 'empty', 'chunks', 'joined'])
+    found[name] = await refusal(running.port, `/${name}`)
+  assert.deepEqual(found, {
+    destroyed: [401, ''],
+    ended: [403, 'no'],
+    kept: [404, 'no'],
+    empty: [204, ''],
+    chunks: [200, 'a piece, and more'],
+    joined: [502, 'decoded'],
+  })
+  // node:http has `request` for these.
+  assert.deepEqual(await refusal(running.port, '/kept', { upgrade: 'websocket' }), [200, 'GET /kept'])
+  assert.equal(running.stats().errors, 0)
+})
+
+onCores('an error of a listener, and what cannot be a response, are a 500', async (start) => {
+  const ended = []
+  const logged = (name, listener) => (req, socket) => {
+    socket.on('close', () => ended.push(name)).on('error', () => {})
+    listener(socket)
+  }
+  const server = listening({
+    '/status': logged('status', (socket) => socket.end('HTTP/1.1 600 x\r\n\r\n')),
+    '/field': logged('field', (socket) => socket.end('HTTP/1.1 403 x\r\nno field\r\n\r\n')),
+    '/endless': logged('endless', (socket) => {
+      socket.write('HTTP/1.1 200 OK\r\n\r\n')
+      socket.write(Buffer.alloc(2_000_000))
+    }),
+    '/throws': logged('throws', () => {
+      throw new Error('on purpose')
+    }),
+  })
+  const running = await start({ fetch: nodeHandler(server) })
+  const names = ['status', 'field', 'endless', 'throws']
+  for (const name of names) assert.equal((await refusal(running.port, `/${name}`))[0], 500, name)
+  await until(() => ended.length === names.length, 'the end of the sockets')
+  assert.equal(running.stats().errors, names.length)
+})
+
+onCores('the end of a client is noticed where nobody reads, and so is a timeout', async (start) => {
+  const ended = []
+  const server = listening({
+    '/unread': (_req, socket) => socket.on('close', () => ended.push('unread')).write(GRANT),
+    '/silent': (_req, socket) => {
+      socket.setTimeout(1, () => socket.destroy()).on('close', () => ended.push('silent'))
+      socket.write(GRANT)
+    },
+    '/dropped': (req, socket) => {
+      socket.on('close', () => ended.push('dropped')).write(GRANT)
+      req.destroy()
+    },
+  })
+  const { port } = await start({ fetch: nodeHandler(server) })
+  for (const path of ['/unread', '/silent', '/dropped']) {
+    const request = http.get({ host: '127.0.0.1', port, path, headers: ASKS, agent: false })
+    const [, socket] = await once(request, 'upgrade')
+    if (path === '/unread') socket.end()
+    else await once(socket.resume(), 'close')
+    await until(() => ended.includes(path.slice(1)), `the end of ${path}`)
+  }
+})
+
+onCores('a socket that is dropped while its client does not read is closed, with TLS too', async (start) => {
+  const called = []
+  const server = listening({
+    '/': (_req, socket) => {
+      socket.on('close', () => called.push('close')).write(GRANT)
+      socket.write(UNREAD, () => called.push('write'))
+      setImmediate(() => socket.destroy())
+    },
+  })
+  for (const tls of [undefined, SERVER]) {
+    const running = await start({ fetch: nodeHandler(server), limits: PATIENT, ...(tls && { tls }) })
+    const client = tls ? await connectTls(running.port) : net.connect(running.port, '127.0.0.1')
+    client.on('error', () => {}).pause()
+    client.write(`GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`)
+    await until(() => called.length === 2, 'the end of the socket and of what it writes')
+    await until(() => running.stats().connections === 0, 'the end of the connection')
+    assert.deepEqual(called.splice(0).sort(), ['close', 'write'])
+    client.destroy()
+  }
+})
+
+onCores('while the server stops, what has attached goes on until it closes', async (start) => {
+  const { server, sockets } = appOf()
+  const running = await start({ fetch: nodeHandler(server) })
+  const client = connect(running.port)
+  await once(client, 'open')
+  const stopped = running.close()
+  assert.equal(await echoed(client, 'still'), 'still')
+  for (const socket of sockets.clients) socket.close(1001)
+  assert.deepEqual(await ended(client), [1001, ''])
+  await stopped
 })

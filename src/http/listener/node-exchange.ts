@@ -81,14 +81,31 @@ export interface Upgrader {
 
 /** Passes the connection to listeners of `upgrade`; undefined without one, or where it is not asked for. */
 export function upgradedBy(server: Upgrader, exchange: Exchange): Promise<Response> | undefined {
-  const isAsked = exchange.method === 'GET' && exchange.header('upgrade')?.toLowerCase() === 'websocket'
-  if (!isAsked || exchange.upgrade === undefined || server.listenerCount('upgrade') === 0) return undefined
+  if (exchange.upgrade === undefined || server.listenerCount('upgrade') === 0 || !isAsked(exchange))
+    return undefined
   const { req, socket: peer } = new NodeExchange(exchange)
   const socket = new UpgradedSocket(exchange, peer)
   ;(req as { socket: unknown }).socket = socket
   req.complete = true
-  server.emit('upgrade', req, socket, Buffer.alloc(0))
+  socket.response.catch(() => {}) // nobody awaits it after an error
+  try {
+    server.emit('upgrade', req, socket, Buffer.alloc(0))
+  } catch (error) {
+    socket.destroy() // its events release what the app has opened
+    throw error
+  }
   return socket.response
+}
+
+/** Whether a request asks for a WebSocket as node:http decides, which emits `request` for others. */
+function isAsked(exchange: Exchange): boolean {
+  const options = exchange.header('connection')?.toLowerCase().split(',') ?? []
+  return (
+    exchange.method === 'GET' &&
+    exchange.bodyBytes === 0 &&
+    exchange.header('upgrade')?.toLowerCase() === 'websocket' &&
+    options.some((option) => option.trim() === 'upgrade')
+  )
 }
 
 class NodeExchange implements Owner {

@@ -17,7 +17,8 @@ import { inert, type PeerSocket } from './peer-socket.ts'
 
 type Callback = (error?: Error | null) => void
 
-const HEAD_BYTES_MAX = 64 * 1024
+/** A response that is no 101 is kept until it is complete. */
+const RESPONSE_BYTES_MAX = 1024 * 1024
 const END_OF_HEAD = '\r\n\r\n'
 /** Of HTTP/1.1 alone. */
 const OF_CONNECTION = /^(connection|upgrade|sec-websocket-accept)$/i
@@ -48,6 +49,7 @@ const FACTS = [
   'authorized',
   'getPeerCertificate',
   'getPeerX509Certificate',
+  'timeout',
 ] as const
 
 export class UpgradedSocket extends Duplex {
@@ -63,6 +65,8 @@ export class UpgradedSocket extends Duplex {
   #wire: RawWire | undefined
   /** Called when there is room for more. */
   #onRoom: Callback | undefined
+  /** The core reads no more for now. */
+  #isPaused = false
   #isOver = false
 
   static {
@@ -72,28 +76,37 @@ export class UpgradedSocket extends Duplex {
           return this.#peer[name]
         },
       })
-    inert(this.prototype, ['setTimeout', 'setNoDelay', 'setKeepAlive', 'ref', 'unref'])
+    inert(this.prototype, ['setNoDelay', 'setKeepAlive', 'ref', 'unref'])
   }
 
   constructor(exchange: Exchange, peer: PeerSocket) {
     super({ allowHalfOpen: false })
     this.#exchange = exchange
     this.#peer = peer
+    peer.on('timeout', () => this.emit('timeout')).once('close', () => this.destroy()) // as `req.destroy()`
     this.response = new Promise((resolve, reject) => {
       this.#respond = resolve
       this.#refuse = reject
     })
-    onAbort(exchange, () => {
+    const lose = (): void => {
       if (this.#wire === undefined) this.destroy()
-    })
+    }
+    if (exchange.aborted) process.nextTick(lose)
+    else onAbort(exchange, lose)
   }
 
   override _read(): void {
-    this.#wire?.pause(false)
+    if (this.#isPaused) this.#pause(false)
+  }
+
+  #pause(isPaused: boolean): void {
+    this.#isPaused = isPaused
+    this.#wire!.pause(isPaused)
   }
 
   override _write(bytes: Buffer, _: BufferEncoding, callback: Callback): void {
     this.bytesWritten += bytes.length
+    this.#peer.touched()
     if (this.#wire !== undefined || this.#isOver) return this.#send(bytes, callback)
     this.#head = Buffer.concat([this.#head, bytes])
     try {
@@ -112,28 +125,47 @@ export class UpgradedSocket extends Duplex {
   /**
    * Responds when the response is complete, and takes the connection over when that is a 101.
    * @returns What is written behind a 101.
+   * @throws {unknown} For what cannot be a response.
    */
   #respondBy(isLast: boolean): Buffer {
-    const head = this.#head
-    const end = head.indexOf(END_OF_HEAD)
-    if (end < 0 && head.length > HEAD_BYTES_MAX) throw new Error('its head is too long')
-    const [[first], ...fields] = fieldsIn(head.toString('latin1', 0, Math.max(end, 0)))
-    const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(first)?.[1])
-    const body = head.subarray(end + END_OF_HEAD.length)
+    try {
+      return this.#respondWith(this.#head, isLast)
+    } catch (error) {
+      this.#isOver = true
+      this.#refuse(error)
+      throw error
+    }
+  }
+
+  #respondWith(written: Buffer, isLast: boolean): Buffer {
+    const end = written.indexOf(END_OF_HEAD)
+    const [[first], ...fields] = fieldsIn(written.toString('latin1', 0, Math.max(end, 0)))
+    const status = Number(/^HTTP\/1\.[01] (\d{3})/.exec(first)?.[1])
+    const rest = written.subarray(end + END_OF_HEAD.length)
     if (status === 101) {
       this.#begin(fields)
-      return body
+      return rest
     }
-    const { 1: length = Infinity } = fields.find(([name]) => /^content-length$/i.test(name)) ?? []
-    if (!isLast && (end < 0 || body.length < Number(length))) return NOTHING
+    const body = end < 0 ? undefined : bodyOf(status, fields, rest, isLast)
+    if (body === undefined && !isLast) {
+      if (written.length > RESPONSE_BYTES_MAX) throw new Error('the response to an upgrade is too long')
+      return NOTHING
+    }
     this.#isOver = true
-    if (!(status >= 200)) this.#refuse(lost())
+    if (body === undefined || !(status >= 200)) this.#refuse(lost())
     else {
       const headers = fields.filter(([name]) => !OF_FRAMING.test(name))
       this.#respond(new CorespunResponse(body.length === 0 ? null : body, { status, headers }))
     }
-    this.push(null)
+    this.#end()
     return NOTHING
+  }
+
+  /** Nothing more is received. As on a net.Socket, the end is noticed also where nobody reads. */
+  #end(): void {
+    if (this.destroyed) return
+    this.push(null)
+    this.read(0)
   }
 
   #begin(fields: Pairs): void {
@@ -149,13 +181,14 @@ export class UpgradedSocket extends Duplex {
     }
     this.#wire = this.#exchange.upgrade!(grant, {
       onMessage: (bytes) => {
-        if (!this.push(bytes)) this.#wire!.pause(true)
+        this.#peer.touched()
+        if (!this.push(bytes)) this.#pause(true)
       },
       onDrain: () => this.#goOn(),
       onClose: () => {
         this.#isOver = true
         this.#goOn()
-        this.push(null)
+        this.#end()
       },
     }) as RawWire
     this.#respond(new CorespunResponse(null, { status: 204 })) // as that of `upgrade`
@@ -182,20 +215,31 @@ export class UpgradedSocket extends Duplex {
   }
 
   override _destroy(error: Error | null, callback: Callback): void {
+    this.#peer.released()
+    try {
+      // As in Node: what was written before is sent.
+      if (!this.#isOver && this.#wire === undefined) this.#respondBy(true)
+    } catch {} // the request is refused with it
     if (!this.#isOver) {
       this.#isOver = true
       // As in Node: what the kernel has is sent, what waits for its client is not.
-      if (this.#onRoom === undefined) this.#wire?.close(1000, '')
+      if (this.#onRoom === undefined) this.#wire!.close(1000, '')
       else this.#wire!.terminate()
-      this.#refuse(lost())
     }
-    this.#onRoom = undefined
     // An error that nobody listens for would end the process.
     callback(this.listenerCount('error') === 0 ? null : error)
+    this.#goOn()
   }
 
   address(): object {
     return this.#peer.address()
+  }
+
+  /** As of a net.Socket: `timeout` is emitted when nothing was received or written for so long. */
+  setTimeout(ms: number, callback?: () => void): this {
+    if (callback !== undefined) this[ms === 0 ? 'off' : 'once']('timeout', callback)
+    this.#peer.setTimeout(ms)
+    return this
   }
 
   /** As of a net.Socket. */
@@ -203,6 +247,32 @@ export class UpgradedSocket extends Duplex {
     if (this.writable) this.end()
     if (this.writableFinished) this.destroy()
     else this.once('finish', () => this.destroy())
+  }
+}
+
+/** The body of a response, of what was written behind its head; undefined: a part of it is missing. */
+function bodyOf(status: number, fields: Pairs, written: Buffer, isLast: boolean): Buffer | undefined {
+  if (status === 204 || status === 205 || status === 304) return NOTHING
+  const valueOf = (name: string): string | undefined =>
+    fields.find(([found]) => found.toLowerCase() === name)?.[1]
+  const joined = valueOf('transfer-encoding') === undefined ? undefined : joinedOf(written)
+  if (joined !== undefined) return joined
+  const length = Number(valueOf('content-length') ?? NaN)
+  if (written.length >= length) return written.subarray(0, length)
+  return isLast && Number.isNaN(length) ? written : undefined
+}
+
+/** What chunks contain; undefined if they are not complete, or none, as what a proxy has decoded. */
+function joinedOf(chunks: Buffer): Buffer | undefined {
+  const pieces: Buffer[] = []
+  for (let at = 0; ;) {
+    const from = chunks.indexOf('\r\n', at) + 2
+    const size = /^[\da-f]+/i.exec(chunks.toString('latin1', at, from))?.[0]
+    const to = from + parseInt(size ?? '', 16)
+    if (from === 1 || !(to + 2 <= chunks.length)) return undefined
+    if (to === from) return Buffer.concat(pieces)
+    pieces.push(chunks.subarray(from, to))
+    at = to + 2
   }
 }
 

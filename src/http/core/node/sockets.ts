@@ -63,7 +63,7 @@ export class NodeSockets implements Rooms {
   readonly #name: string
   readonly #hub: Hub
   readonly #outBytesMax: number
-  readonly #open = new Map<Socket, NodeSocket>()
+  readonly #open = new Map<Socket, NodeSocket | RawSocket>()
   readonly #rooms = new Map<string, Set<NodeSocket>>()
   readonly #servers = new WeakMap<SocketTerms, WsServer>()
   #ws: Ws | undefined
@@ -96,7 +96,12 @@ export class NodeSockets implements Rooms {
 
   /** @throws {HttpError} `HTTP_UPGRADE` without the package, or if it refuses the handshake. */
   begin({ request, socket, head }: Offer, grant: Grant, events: WireEvents): Wire {
-    if (grant.isRaw) return new RawSocket({ request, socket, head }, grant, events, this.#outBytesMax)
+    if (grant.isRaw) {
+      const raw = new RawSocket({ request, socket, head }, grant, events, this.#outBytesMax)
+      this.#open.set(socket, raw)
+      socket.once('close', () => this.ended(socket))
+      return raw
+    }
     if (this.#ws === undefined) {
       const reason = `on node:http it needs the package ws, which cannot be loaded: ${this.#reason}`
       throw new HttpError('HTTP_UPGRADE', { reason: `${reason}; npm install ws` })
@@ -134,7 +139,7 @@ export class NodeSockets implements Rooms {
 
   /** The server stops. */
   stop(): void {
-    for (const socket of this.#open.values()) socket.close(GOING_AWAY, '')
+    for (const socket of this.#open.values()) socket.stop()
   }
 
   ended(socket: Socket): void {
@@ -254,6 +259,10 @@ class NodeSocket implements Wire {
     this.#parts.ws.terminate()
   }
 
+  stop(): void {
+    this.close(GOING_AWAY, '')
+  }
+
   join(room: string): void {
     this.#parts.sockets.enter(room, this)
   }
@@ -266,10 +275,12 @@ class NodeSocket implements Wire {
 /** A connection whose bytes are the app's. */
 class RawSocket implements RawWire {
   readonly #socket: Socket
+  readonly #closeMs: number
   readonly #outBytesMax: number
 
-  constructor({ socket, head }: Offer, { lines }: Grant, events: WireEvents, outBytesMax: number) {
+  constructor({ socket, head }: Offer, { lines, terms }: Grant, events: WireEvents, outBytesMax: number) {
     this.#socket = socket
+    this.#closeMs = terms.closeMs
     this.#outBytesMax = outBytesMax
     socket.write(`HTTP/1.1 101 Switching Protocols\r\n${lines}\r\n`, 'latin1')
     if (head.length > 0) socket.unshift(head)
@@ -302,7 +313,13 @@ class RawSocket implements RawWire {
   }
 
   terminate(): void {
-    this.#socket.resetAndDestroy()
+    this.#socket.destroy()
+  }
+
+  /** The app may end it in its own way for a while, as on the native core. */
+  stop(): void {
+    const timer = setTimeout(() => this.#socket.destroy(), this.#closeMs)
+    this.#socket.once('close', () => clearTimeout(timer))
   }
 
   // It frames nothing, and is in no room.

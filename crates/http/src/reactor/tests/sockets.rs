@@ -32,8 +32,14 @@ impl Host {
     }
 
     fn put_upgrade(&mut self, id: Id, queued_bytes_max: u32, deflates: bool) {
-        let mut words = [0_u32; 6];
-        words[terms::DEFLATES] = deflates.into();
+        self.put_terms(id, queued_bytes_max, &[(terms::DEFLATES, deflates.into())]);
+    }
+
+    fn put_terms(&mut self, id: Id, queued_bytes_max: u32, more: &[(usize, u32)]) {
+        let mut words = [0_u32; terms::WORDS];
+        for (term, value) in more {
+            words[*term] = *value;
+        }
         words[terms::MESSAGE_BYTES_MAX] = 1 << 20;
         words[terms::QUEUED_BYTES_MAX] = queued_bytes_max;
         for term in [terms::PING_MS, terms::PONG_MS, terms::CLOSE_MS] {
@@ -73,6 +79,53 @@ fn messages_arrive_in_order_and_are_returned() {
     host.put_frame(reply::PING, id, (0, 0), b"there?");
     host.reactor.flush_responses();
     host.read_until(&mut client, "there?");
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "sockets")]
+fn bytes_without_frames_pass_as_they_are() {
+    let mut host = Host::new(anywhere(), false, limits());
+    let raw = |host: &mut Host, early: &[u8]| {
+        let mut client = host.connect();
+        let id = host.opened(&mut client, &[HANDSHAKE, early].concat(), 1)[0];
+        host.put_terms(id, 1 << 20, &[(terms::IS_RAW, 1)]);
+        assert!(host.read_until(&mut client, "\r\n\r\n").starts_with("HTTP/1.1 101 "));
+        (client, id)
+    };
+    let (mut client, id) = raw(&mut host, b"early");
+    host.until("what came with the request", |host| {
+        host.seen.last().is_some_and(|last| last == "message early")
+    });
+    host.seen.clear();
+    host.put_frame(reply::PING, id, (0, 0), b"no frame");
+    host.put_frame(reply::PAUSE, id, (1, 0), b"");
+    host.put_frame(reply::SEND, id, (0, 0), b"bytes");
+    host.reactor.flush_responses();
+    assert_eq!(host.read_until(&mut client, "bytes"), "bytes");
+    // While the host reads no more, others are served.
+    client.write_all(b"later").unwrap();
+    host.responds = true;
+    let mut beside = host.connect();
+    beside.write_all(GET).unwrap();
+    host.read_until(&mut beside, "/a");
+    assert_eq!(host.seen, ["/a"]);
+    host.put_frame(reply::PAUSE, id, (0, 0), b"");
+    host.reactor.flush_responses();
+    host.until("the bytes", |host| host.seen.len() == 2);
+    assert_eq!(host.seen[1], "message later");
+    host.put_frame(reply::SEND, id, (0, 0), b"last");
+    host.put_frame(reply::CLOSE, id, (1000, 0), b"no frame");
+    host.reactor.flush_responses();
+    assert_eq!(host.read_until(&mut client, ""), "last<closed>");
+    host.until("its end", |host| host.seen.len() == 3);
+    assert_eq!(host.seen[2], "event 10");
+    // The end of a client is one, also while the server stops, which sends nothing.
+    let (mut client, _) = raw(&mut host, b"");
+    host.seen.clear();
+    host.reactor.stop(60_000);
+    client.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(host.read_until(&mut client, ""), "<closed>");
+    host.until("its end", |host| host.seen.iter().any(|seen| seen == "event 10"));
 }
 
 /// A request for a WebSocket as literal fields of HTTP/2, on stream 1.
