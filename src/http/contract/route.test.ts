@@ -312,6 +312,19 @@ test('responses are checked, and what is not declared is not sent', async () => 
   assert.deepEqual(await seen(trusted, '/undeclared'), [500, '{"reason":""}'])
 })
 
+test('a map or a set, of which JSON has nothing, does not fit while responses are checked', async () => {
+  const seen: unknown[] = []
+  const contract = {
+    responses: { 200: z.object({ in: z.array(z.union([z.map(z.string(), z.int()), z.set(z.int())])) }) },
+  }
+  const get = route({ ...contract, checkResponses: true }, () => ({
+    in: [new Map([['a', 1]]), new Set([1])],
+  }))
+  const app = createApp({ routes: { '/': get }, error: (error) => void seen.push((error as Error).message) })
+  assert.equal((await app.inject('/')).status, 500)
+  assert.match(String(seen), /in\.0: JSON of a Map is an empty object; in\.1: JSON of a Set /)
+})
+
 test('NODE_ENV decides whether responses are checked, when the route is made', async () => {
   const before = process.env['NODE_ENV']
   const status = async (): Promise<number> => {

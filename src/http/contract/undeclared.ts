@@ -1,5 +1,6 @@
 /**
  * Keys of a response that its schema drops: in production they would be sent, since nothing is checked there.
+ * Also the maps and sets that a schema may allow, of which JSON is an empty object.
  *
  * Such a key is often a column that a query returns and no client should see. Libraries whose objects keep
  * unknown keys report none; their schemas can forbid them.
@@ -11,7 +12,7 @@ import type { SchemaIssue } from './schema.ts'
 const FOUND_MAX = 4
 const DEPTH_MAX = 32
 
-/** Issues for the keys that `value` has and what the schema made of it has not. */
+/** Issues for what `value` has and what the schema made of it, or JSON, has not. */
 export function undeclared(value: unknown, checked: unknown): readonly SchemaIssue[] {
   const found: SchemaIssue[] = []
   look(value, checked, [], found)
@@ -25,7 +26,10 @@ function isSentByKeys(value: unknown): value is Record<string, unknown> {
 }
 
 function look(value: unknown, checked: unknown, path: readonly PropertyKey[], found: SchemaIssue[]): void {
-  if (value === checked || path.length > DEPTH_MAX || found.length === FOUND_MAX) return
+  if (found.length === FOUND_MAX) return
+  if ((value instanceof Map || value instanceof Set) && isSentByKeys(value))
+    found.push({ path, message: `JSON of a ${value instanceof Map ? 'Map' : 'Set'} is an empty object` })
+  if (value === checked || path.length > DEPTH_MAX) return
   if (Array.isArray(value) && Array.isArray(checked) && value.length === checked.length) {
     for (const [index, item] of value.entries()) look(item, checked[index], [...path, index], found)
   } else if (isSentByKeys(value) && isPlainObject(checked)) {
