@@ -15,8 +15,8 @@ const DOOR_AS_MEMBER = /^export \* as \w+ from '\.\/\w+\/index\.ts';$/gm
 const EXAMPLE = /^(?: *\*\n)? *\* (?:@example.*\n *\* )?```[^]*?```\n/gm
 /** Where the bundler has a declaration from, and comments of whole modules, which are about none. */
 const ABOUT_FILES = /^\/\/ dist\/.*\n|^\/\*\*(?:(?!\*\/)[^])*\*\/\n(?=\/\*\*)/gm
-/** Where a paragraph of a comment is wrapped, which no editor shows. */
-const WRAPPED = /\n\s*\* (?=[^@|\d\s-])/g
+/** Where a paragraph of a comment is wrapped, which no editor shows; not where one begins. */
+const WRAPPED = /(?<!\s\*)\n\s*\* (?=[^@|\d\s-])/g
 /** What a module needs of TypeScript's own types, and of Node's. */
 const REFERENCE = /^\/\/\/ <reference .*$/gm
 
