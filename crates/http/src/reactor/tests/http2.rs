@@ -9,7 +9,7 @@ const BEGIN: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
 const PING: &[u8] = b"\0\0\x08\x06\0\0\0\0\0pingping";
 /// Turns in which a client could write nothing, after which the system stores no more for it.
 const STUCK_TURNS: u32 = 1000;
-/// What the system stores of what the client writes, on each side: it would let that grow to tens of megabytes.
+/// What the system stores of what the client writes, on each side: that would grow to tens of megabytes.
 const STORED: libc::c_int = 100_000;
 /// More than it stores of that.
 const WRITTEN_MAX: usize = 4_000_000;
