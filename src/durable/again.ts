@@ -15,7 +15,15 @@ import { beginAgain, headOf, journalNamed, replaceHead, wake } from './heads.ts'
 import type { Room } from './room.ts'
 import { nameIn, pathIn } from './keys.ts'
 import { decode } from '../transport/index.ts'
-import { type Head, type JournalEntry, NEXT_MS_MAX, type Signal, journalIn, readHead } from './records.ts'
+import {
+  type Head,
+  type JournalEntry,
+  NEXT_MS_MAX,
+  type Signal,
+  hasEnded,
+  journalIn,
+  readHead,
+} from './records.ts'
 
 /** How often it is looked whether a process has left a run that has failed. */
 const LOOK_MS = 20
@@ -144,7 +152,7 @@ const looked = ({ engine }: Room): Promise<void> =>
 /**
  * Writes what continues behind a cut, as the run of that head. If it cannot, its journal is removed, and then
  * the head that has it as `next`: so the next call does not wait for this one.
- * @param claim That head. @param rest What it is without that; `undefined`: nothing.
+ * @param of `claim`: that head. `rest`: what it is without that; `undefined`: nothing. `ttlMs`: of both.
  * @returns False: it was changed meanwhile.
  */
 async function written(
@@ -152,9 +160,14 @@ async function written(
   run: RunFacts,
   entries: readonly JournalEntry[],
   { signals }: Cut,
-  of: { readonly head: Head & { readonly over: number }; readonly claim: Head; readonly rest?: Head },
+  of: {
+    readonly head: Head & { readonly over: number }
+    readonly claim: Head
+    readonly rest?: Head
+    readonly ttlMs?: number | undefined
+  },
 ): Promise<boolean> {
-  const { head, claim, rest } = of
+  const { head, claim, rest, ttlMs } = of
   const { engine, heads } = room
   const journal = journalNamed(room, run, journalIn(head))
   try {
@@ -165,10 +178,10 @@ async function written(
     return false
   } catch (error) {
     // From then on the item of the head does not begin it.
-    const mine = await replaceHead(room, run.key, claim, head.over)
+    const mine = await replaceHead(room, run.key, claim, head.over, { ttlMs })
     if (mine === undefined) throw error
     await journal.remove()
-    if (rest !== undefined) await replaceHead(room, run.key, rest, mine)
+    if (rest !== undefined) await replaceHead(room, run.key, rest, mine, { ttlMs })
     else await certainly(engine, () => isDone(heads.delete(run.key, mine)))
     throw error
   }
@@ -180,18 +193,25 @@ export async function again(room: Room, run: RunFacts, from: string | undefined)
   const { status, id, seed, parent } = head
   // It is tried again at once: other code may have been deployed.
   if (status === 'diverged' && from === undefined) return wake(room, run)
-  const entries = await journalNamed(room, run, journalIn(head)).read()
+  const kept = journalNamed(room, run, journalIn(head))
+  const entries = await kept.read()
+  if (kept.count < (head.records ?? 0)) {
+    const reason = 'what it has recorded is being deleted, as its ttlMs is over'
+    throw new RunError('RUN_NOT_AGAIN', { ...run, reason })
+  }
   const cut = from === undefined ? cutOfFailure(run, head, entries) : cutBefore('run.again()', entries, from)
   const journal = crypto.randomUUID()
   const of = { id, trace: head.trace, ...(seed !== undefined && { seed }), startedMs: head.startedMs }
   const next = { ...of, ...continued(run, head, cut), journal, before: journalIn(head) }
   const claim = { ...head, next: journal }
-  const over = await replaceHead(room, run.key, claim, revision)
+  // If this process dies, one that has ended is kept for its time, and not for good.
+  const ttlMs = hasEnded(head) ? head.ttlMs && Math.max(head.ttlMs, NEXT_MS_MAX) : undefined
+  const over = await replaceHead(room, run.key, claim, revision, { ttlMs })
   if (over !== undefined) {
     if (head.next !== undefined) await journalNamed(room, run, head.next).remove()
     const begun = { ...next, over, ...(parent && { parent }) }
     const rest = { ...head, next: undefined }
-    if (await written(room, run, cut.kept, cut, { head: begun, claim, rest })) return
+    if (await written(room, run, cut.kept, cut, { head: begun, claim, rest, ttlMs })) return
   }
   throw new RunError('RUN_NOT_AGAIN', { ...run, reason: 'it was changed meanwhile; look at its state()' })
 }

@@ -13,7 +13,16 @@ import { type Engine, hasCode, simulated } from '../fleet/internal.ts'
 import { type Durable, RunError, checkpoint, child, durable, pause, signal, step } from './index.ts'
 import { wake } from './heads.ts'
 import { Rooms } from './rooms.ts'
-import { type Head, hasEnded, headsName, journalIn, journalName, readHead, readRecord } from './records.ts'
+import {
+  type Head,
+  boxesName,
+  hasEnded,
+  headsName,
+  journalIn,
+  journalName,
+  readHead,
+  readRecord,
+} from './records.ts'
 import { Runs as AllRuns } from './runs.ts'
 
 const { Simulation } = await simulated()
@@ -357,4 +366,104 @@ test('a process that was cut off before it has read what it is lent leaves the n
     network.cut.delete('late')
     await next.result()
     assert.deepEqual(calls, [0, 3])
+  }))
+
+interface Cut {
+  readonly network: InstanceType<typeof Simulation>
+  readonly rest: (ms: number) => Promise<void>
+  readonly calls: readonly number[]
+  readonly work: AllRuns<readonly [Durable<'order', number, void>]>
+  readonly host: (name: string) => Promise<unknown>
+}
+
+/** A host is cut off when its run has ended, and it reads the signals for the `reads`th time then. */
+function cutAtEnd(reads: number, ttlMs: number, forgotten: (played: Cut) => Promise<void>): Promise<void> {
+  return scripted(async (clock) => {
+    const network = new Simulation(1, QUIET, clock)
+    const rest = (ms: number): Promise<void> => new Promise((resolve) => void clock.after(ms, resolve))
+    const calls: number[] = []
+    const order = durable('order', function* (n: number) {
+      yield* step('effect', () => (calls.push(n), rest(n * 1000)))
+    })
+    const nowMs = (): number => network.epochMs + clock.nowMs()
+    const open = (engine: Engine, runsMax: number) =>
+      AllRuns.open(engine, [order] as const, { ...SETTINGS, runsMax }, { nowMs })
+    let left = Infinity
+    network.broker.keyValue(headsName('order'), 0).watch(({ bytes }) => {
+      if (left === Infinity && bytes !== undefined && hasEnded(readHead(bytes))) left = reads
+    }, 'start')
+    const late = network.connect('late')
+    const opened = late.keyValue.bind(late)
+    late.keyValue = async (name, options) => {
+      const values = await opened(name, options)
+      const get: typeof values.get = (key) => {
+        if (name === boxesName('order') && --left === 0) network.cut.add('late')
+        return values.get(key)
+      }
+      return { ...values, get }
+    }
+    await open(late, 1)
+    const work = await open(network.connect('caller'), 0)
+    const run = await work.start('order', 0, { key: 'k', ttlMs })
+    await run.result()
+    while (!network.cut.has('late')) await rest(10)
+    assert.equal(await run.forget(), true)
+    await forgotten({ network, rest, calls, work, host: (name) => open(network.connect(name), 8) })
+  })
+}
+
+test('who ends a run that is kept for a time late leaves the next one to its host', () =>
+  cutAtEnd(1, 60_000, async ({ network, rest, calls, work, host }) => {
+    const next = await work.start('order', 3, { key: 'k' })
+    for (const name of ['one', 'two']) await host(name)
+    while (calls.length < 2) await rest(50)
+    network.cut.delete('late')
+    await next.result()
+    assert.deepEqual(calls, [0, 3])
+  }))
+
+test('who ends a run that is kept for a time late leaves the next one without one', () =>
+  cutAtEnd(2, 2000, async ({ network, rest, work, host }) => {
+    const next = await work.start('order', 1, { key: 'k' })
+    await host('one')
+    await next.result()
+    network.cut.delete('late')
+    await rest(6000)
+    assert.equal((await next.state()).status, 'done')
+  }))
+
+test('a run is deleted after its time, and not repeated, when who was to run it again has died', () =>
+  scripted(async (clock) => {
+    const network = new Simulation(1, QUIET, clock)
+    const rest = (ms: number): Promise<void> => new Promise((resolve) => void clock.after(ms, resolve))
+    const calls: number[] = []
+    const broken = durable('broken', function* () {
+      yield* step('effect', () => calls.push(calls.length))
+      throw new RangeError('broken')
+    })
+    const nowMs = (): number => network.epochMs + clock.nowMs()
+    const open = (name: string, runsMax: number) =>
+      AllRuns.open(network.connect(name), [broken] as const, { ...SETTINGS, runsMax }, { nowMs })
+    await open('host', 8)
+    const work = await open('caller', 0)
+    const dying = await open('dying', 0)
+    const run = await work.start('broken', undefined, { key: 'k', ttlMs: 2000 })
+    await assert.rejects(run.result(), /broken/)
+    const heads = network.broker.keyValue(headsName('broken'), 0)
+    heads.watch(({ bytes }) => {
+      if (bytes !== undefined && readHead(bytes).next !== undefined) network.cut.add('dying')
+    }, 'now')
+    void dying.get('broken', 'k').again()
+    while (!network.cut.has('dying')) await rest(10)
+    await rest(3000)
+    assert.equal(network.broker.valuesIn(journalName('broken')), 0)
+    assert.equal((await run.state()).status, 'failed')
+    while (heads.size > 0) await rest(1000)
+    await assert.rejects(run.again(), { code: 'RUN_UNKNOWN' })
+    const other = await work.start('broken', undefined, { key: 'other', ttlMs: 60_000 })
+    await assert.rejects(other.result(), /broken/)
+    const { id } = readHead(heads.get('other')!.bytes!)
+    network.broker.keyValue(journalName('broken'), 0).put(`${id}.0`, undefined)
+    await assert.rejects(other.again(), { code: 'RUN_NOT_AGAIN', message: /ttlMs/ })
+    assert.deepEqual(calls, [0, 1])
   }))

@@ -116,11 +116,12 @@ export function replaceHead(
   key: string,
   head: Head,
   revision: number,
-  goesOn = (): boolean => true,
+  { goesOn = (): boolean => true, ttlMs }: { goesOn?: () => boolean; ttlMs?: number | undefined } = {},
 ): Promise<number | undefined> {
   const bytes = writeHead(head)
+  const how = { revision, ...(ttlMs !== undefined && { ttlMs }) }
   const write = async (): Promise<number | undefined> => {
-    const written = await unlessConflict(heads.put(key, bytes, { revision }))
+    const written = await unlessConflict(heads.put(key, bytes, how))
     if (written !== undefined) return written
     const found = await heads.get(key)
     return found?.bytes !== undefined && Buffer.compare(found.bytes, bytes) === 0 ? found.revision : undefined
@@ -213,28 +214,30 @@ export async function headOf(
 /**
  * Removes what waits of a run that has ended: its item, its signals, and what it has shown. May be repeated.
  * What is found before its head is read is its own, and what the next run with its key has is another one.
- * @param what `signals`: those alone.
+ * @param what `signals`: those alone. `timed`: its item, which one that begins nothing replaces;
+ *   who is lent that does the rest.
  * @param revision Of its head. Default: of any that has ended, and is not run again.
  */
 export async function clear(
   room: Room,
   run: RunFacts,
-  what: 'all' | 'signals',
+  what: 'all' | 'timed' | 'signals',
   revision?: number,
 ): Promise<void> {
   const { engine, heads, boxes, queue, name } = room
   const { key } = run
-  const isAll = what === 'all'
-  const isShown = isAll && (await engine.valuesIn(exposedName(name))) > 0
-  const kept = isShown ? [boxes, await room.exposed()] : [boxes]
-  const item = isAll ? await queue.find(key) : undefined
+  const isShown = what === 'all' && (await engine.valuesIn(exposedName(name))) > 0
+  const kept = what === 'timed' ? [] : isShown ? [boxes, await room.exposed()] : [boxes]
+  const item = what === 'signals' ? undefined : await queue.find(key)
   const found = await Promise.all(kept.map((values) => values.get(key)))
-  if (item === undefined && found.every((value) => value?.bytes === undefined)) return
+  const isNothing = item === undefined && found.every((value) => value?.bytes === undefined)
+  if (isNothing && what !== 'timed') return
   const entry = await heads.get(key)
   if (entry?.bytes === undefined || (revision ?? entry.revision) !== entry.revision) return
   const head = headIn(run, entry.bytes)
   if (revision === undefined && (!hasEnded(head) || head.next !== undefined)) return
-  if (item !== undefined) await queue.remove(key, item)
+  if (what === 'timed') await queue.add(key, WOKEN, 1, item)
+  else if (item !== undefined) await queue.remove(key, item)
   for (const [index, value] of found.entries())
     if (value?.bytes !== undefined) await isDone(kept[index].delete(key, value.revision))
 }
@@ -243,12 +246,15 @@ export async function clear(
  * The time begins after which what is kept of a run that has ended is deleted. Whose item it is must begin
  * nothing, since that may outlive the head. May be repeated.
  */
-async function expire(room: Room, run: RunFacts, ttlMs: number, goesOn: () => boolean): Promise<void> {
+async function expire(room: Room, run: RunFacts, goesOn: () => boolean): Promise<void> {
   const { engine, heads, name } = room
   const { key } = run
+  // It may be that of the next run by now, which is kept for good.
   const { head, revision } = await headOf(room, run)
-  if (!hasEnded(head) || head.next !== undefined) return
-  await journalNamed(room, run, journalIn(head), goesOn).expire(ttlMs)
+  const { ttlMs, before, next } = head
+  if (ttlMs === undefined || !hasEnded(head) || next !== undefined) return
+  for (const id of [before, journalIn(head)])
+    if (id !== undefined) await journalNamed(room, run, id, goesOn).expire(ttlMs)
   const isShown = (await certainly(engine, () => engine.valuesIn(exposedName(name)), goesOn)) > 0
   const exposed = isShown ? await room.exposed() : undefined
   await certainly(
@@ -274,8 +280,8 @@ export async function drop(
   lease: () => Lease,
   goesOn: () => boolean,
 ): Promise<void> {
-  if (ttlMs !== undefined && headIn(run, lease().bytes).over === 0) await expire(room, run, ttlMs, goesOn)
-  else if (ttlMs !== undefined) await lendAgain(room, run.key)
+  if (ttlMs !== undefined && headIn(run, lease().bytes).over === 0) await expire(room, run, goesOn)
+  else if (ttlMs !== undefined) await certainly(room.engine, () => clear(room, run, 'timed'), goesOn)
   await certainly(room.engine, () => lease().done(), goesOn)
 }
 

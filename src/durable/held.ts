@@ -240,7 +240,7 @@ export class HeldRun {
     for (;;) {
       const head = { ...this.#head, ...change }
       const { key } = this.#facts
-      const revision = await replaceHead(this.#room, key, head, this.#revision, this.#goesOn)
+      const revision = await replaceHead(this.#room, key, head, this.#revision, { goesOn: this.#goesOn })
       if (revision !== undefined) {
         this.#revision = revision
         this.#head = head
@@ -293,7 +293,8 @@ export class HeldRun {
     const [status, frame] = await this.#checked(endOf(exit, live.isCancelled, this.#journal))
     await live.show()
     const input = inputBeside(this.#head, frame, this.#room.engine.messageBytesMax)
-    const end = { status, frame, input, endedMs: this.#room.nowMs(), dueMs: 0, awaits: [] }
+    const timed = this.#head.ttlMs !== undefined && { records: this.#journal.count }
+    const end = { status, frame, input, endedMs: this.#room.nowMs(), dueMs: 0, awaits: [], ...timed }
     if (await this.#write(end)) return live.leave('ended')
     // Cancelled meanwhile, or ended by whoever has it now.
     await this.#look(live)

@@ -66,6 +66,11 @@ export class Journal {
     return this.#heldMs
   }
 
+  /** How many records were read or written. */
+  get count(): number {
+    return this.#next
+  }
+
   /** Resolves when nothing is being written. */
   get whenWritten(): Promise<void> {
     return this.#writing

@@ -51,6 +51,8 @@ export interface Head {
   readonly awaits: readonly string[]
   /** How long it is kept when it has ended, in ms. Absent: until `forget()`. */
   readonly ttlMs?: number
+  /** How many its journal has at least, of one that has ended and is kept for a time. */
+  readonly records?: number
   /** When it was cancelled, of one whose finalizers run or will. */
   readonly cancelMs?: number
   /** A frame of what it has returned, or of the error with which it has failed or diverged. */

@@ -11,7 +11,7 @@ import { again, fork } from './again.ts'
 import { keepSignals } from './boxes.ts'
 import { explained } from './explain.ts'
 import { exposedIn } from './exposed.ts'
-import { clear, headOf, journalNamed, lendAgain, replaceHead, wake } from './heads.ts'
+import { clear, headOf, journalNamed, replaceHead, wake } from './heads.ts'
 import { HOLDER, type Holding, type Running, holdingOf } from './holder.ts'
 import { orAborted } from './interrupts.ts'
 import type { Journal } from './journal.ts'
@@ -195,8 +195,8 @@ export class Run<out Value = unknown> {
     if (!now) await wake(room, this.#facts, before.status === 'running')
     else {
       await this.#reported(before)
-      await certainly(engine, () => clear(room, this.#facts, 'all'))
-      if (before.ttlMs !== undefined) await lendAgain(room, this.key)
+      const what = before.ttlMs === undefined ? 'all' : 'timed'
+      await certainly(engine, () => clear(room, this.#facts, what))
     }
     return true
   }
