@@ -171,7 +171,8 @@ export class Runs<out Definitions extends readonly Durable[] = readonly Durable[
    * Starts a run. Resolves when the engine has stored it: from then on it ends, whichever process dies.
    * @param options `key`: unique among the runs of the definition. If a run has it, ended or not, that run is
    *   returned and nothing is started. Default: a random UUID. `ttlMs`: how long it is kept, and its key
-   *   taken, when it has ended, 1000 to a year. Default: until `run.forget()`.
+   *   taken, when it has ended, 1000 to a year; a call that is not confirmed for longer may start it again.
+   *   Default: until `run.forget()`.
    * @throws {RunError} `RUN_ARGUMENT`, `RUN_TOO_LARGE`, `RUN_CLOSED`, `RUN_UNREADABLE`.
    */
   async start<Name extends NamesOf<Definitions>>(
