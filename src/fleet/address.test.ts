@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { generator, seeds } from '../base/index.ts'
-import { addressOf, identified } from './address.ts'
+import { addressOf, identified, whereOf } from './address.ts'
 
 const none = { user: undefined, password: undefined, token: undefined }
 const bob = { ...none, user: 'bob', password: 'p' }
@@ -111,4 +111,20 @@ test('options that name another user than the address are refused', () => {
       code: 'FLEET_ARGUMENT',
       message: /without credentials/,
     })
+})
+
+test('connections lead to the same jobs unless the server, its schema or the user is another', () => {
+  const all = [
+    whereOf('memory:a'),
+    whereOf('sqlite:a'),
+    whereOf('postgres://h/d'),
+    whereOf('postgres://h/d', { schema: 'other' }),
+    whereOf('nats://a'),
+    whereOf('nats://a', { user: 'bob', password: 'p' }),
+    whereOf('nats://a', { nkey: 'SU1' }),
+    whereOf('nats://a', { nkey: 'SU2' }),
+  ]
+  assert.equal(new Set(all).size, all.length)
+  assert.equal(whereOf('postgres://h/d', { schema: 'corespun', name: 'one' }), whereOf('postgres://h/d'))
+  assert.equal(whereOf('memory:a', { schema: 'other' }), whereOf('memory:a'))
 })

@@ -4,6 +4,7 @@
  * Credentials leave the address here, so that no message, fact or log that names servers has them.
  */
 import { wrong } from './errors.ts'
+import type { ConnectOptions } from './settings.ts'
 
 /** What an address of servers can name a user by. */
 interface Identity {
@@ -112,4 +113,11 @@ export function identified<
     (options.token ?? token) !== token
   if (differs) throw wrong('connect(): the address', 'without credentials where options have others', 'both')
   return { ...options, user, password, token }
+}
+
+/** Where a connection leads: of two that lead to the same jobs it is the same. */
+export function whereOf(address: string, options: Partial<ConnectOptions> = {}): string {
+  if (/^(memory|sqlite):/.test(address)) return address
+  const { schema = 'corespun', user, token, credentials, nkey } = options
+  return JSON.stringify([address, schema, user, token, credentials, nkey])
 }

@@ -7,7 +7,7 @@
  */
 import { meters } from '../base/index.ts'
 import { type Engine, messagesOf } from './engine/engine.ts'
-import { addressOf, identified } from './address.ts'
+import { addressOf, identified, whereOf } from './address.ts'
 import { FleetError } from './errors.ts'
 import {
   type ConnectOptions,
@@ -58,7 +58,7 @@ import { urlOf, versionOf } from './version.ts'
  */
 export async function connect(address: string, options?: ConnectOptions): Promise<Fleet> {
   const fleet = await connected(address, options)
-  meters.fleets.set(fleet, address)
+  meters.fleets.set(fleet, whereOf(address, options))
   meters.fleetsChanged?.()
   void fleet.ended.then(() => {
     meters.fleets.delete(fleet)
