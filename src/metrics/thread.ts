@@ -151,7 +151,14 @@ function delayLooks(sheet: Sheet, name: string): () => void {
   )
   let delays: ReturnType<typeof import('node:perf_hooks').monitorEventLoopDelay> | undefined
   let before: readonly number[] = [0, 0, 0, 0]
-  let sinceMs = performance.now()
+  let endMs = performance.now() + DELAYS_MS
+  const figures = (): readonly number[] => {
+    const { mean, max, count } = delays!
+    // What is measured are intervals of the timer.
+    return [mean, delays!.percentile(50), delays!.percentile(99), max].map((ns) =>
+      count === 0 ? 0 : Math.max(0, ns / 1e9 - DELAY_RESOLUTION_MS / 1000),
+    )
+  }
   return () => {
     if (delays === undefined) {
       if (!threads().isMainThread && meters.servers.size === 0) return
@@ -160,17 +167,15 @@ function delayLooks(sheet: Sheet, name: string): () => void {
         .monitorEventLoopDelay({ resolution: DELAY_RESOLUTION_MS })
       delays.enable()
     }
-    const { mean, max, count } = delays
-    // What is measured are intervals of the timer.
-    const values = [mean, delays.percentile(50), delays.percentile(99), max].map((ns) =>
-      count === 0 ? 0 : Math.max(0, ns / 1e9 - DELAY_RESOLUTION_MS / 1000),
-    )
     // Whoever looks each 15 s finds each of them.
-    for (const [index, value] of values.entries()) gauges[index]().set(Math.max(value, before[index]))
-    if (performance.now() - sinceMs < DELAYS_MS) return
-    sinceMs = performance.now()
-    before = values
-    delays.reset()
+    for (const [index, value] of figures().entries()) gauges[index]().set(Math.max(value, before[index]))
+    if (performance.now() < endMs) return
+    endMs = performance.now() + DELAYS_MS
+    // A reset forgets the interval in progress, in which the loop may have been late.
+    setTimeout(() => {
+      before = figures()
+      delays!.reset()
+    }, 2 * DELAY_RESOLUTION_MS).unref()
   }
 }
 

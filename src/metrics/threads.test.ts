@@ -3,7 +3,7 @@
  * one, and while two of them have the same.
  */
 import assert from 'node:assert/strict'
-import { setTimeout as pause } from 'node:timers/promises'
+import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
 import { test } from 'node:test'
 import { until } from '../base/wait.test.support.ts'
 import { zone } from '../zone/index.ts'
@@ -61,4 +61,18 @@ test('a delay of the event loop stays among the figures, however often somebody 
   while (performance.now() < untilMs);
   await until(() => delay() > 0.3)
   for (let looks = 0; looks < 40; looks++) assert.ok(delay() > 0.3)
+})
+
+test('one that goes on where a span ends is not lost', async (t) => {
+  const delay = (): number => sum(now(), 'nodejs_eventloop_delay_max_seconds', { thread_name: 'main' })
+  await turn()
+  const clock = performance.now.bind(performance)
+  const untilMs = performance.now() + 700
+  while (performance.now() < untilMs);
+  const mocked = t.mock.method(performance, 'now', () => clock() + 20_000)
+  delay()
+  mocked.mock.restore()
+  await until(() => delay() > 0.6)
+  await pause(200)
+  assert.ok(delay() > 0.6)
 })
