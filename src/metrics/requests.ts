@@ -9,28 +9,18 @@
  * for each status.
  *
  * CPU time is measured of some requests, each of which counts for those since the one before: all where they
- * are few, otherwise about ten in a second. Which one is next is drawn beforehand, whatever it will take.
+ * are few, otherwise about ten in a second, fewer where they wait for many callbacks. Which one is next is
+ * drawn beforehand, whatever it will take.
  */
 import { type Counted, type Moment, type RequestCount, meters } from '../base/index.ts'
 import type { CpuTime } from '../zone/index.ts'
-import { endCpu, sampleCpu, waitsOf } from '../zone/internal.ts'
+import { endCpu, maySample, sampleCpu, waitsOf } from '../zone/internal.ts'
 import type { Exemplars } from './exemplars.ts'
 import type { Series, Sheet } from './sheet.ts'
 import { addSlowRequest } from './slow.ts'
 import { Usual } from './usual.ts'
 
-const METHODS = new Set([
-  'GET',
-  'HEAD',
-  'POST',
-  'PUT',
-  'PATCH',
-  'DELETE',
-  'OPTIONS',
-  'TRACE',
-  'CONNECT',
-  'QUERY',
-])
+const METHODS = new Set('GET HEAD POST PUT PATCH DELETE OPTIONS TRACE CONNECT QUERY'.split(' '))
 
 /** Instead of a status: it was given up before it had one. */
 const GIVEN_UP = 1
@@ -42,6 +32,8 @@ const SAMPLE_TICKS = 100 * TICKS_PER_MS
 /** And of all routes together. */
 const SAMPLES_TICKS = 10 * TICKS_PER_MS
 const SAMPLE_MAX = 8192
+/** Requests until the next try, where none may be a sample now. */
+const DEFERRED = 64
 
 /** Of the global object it is an accessor. */
 const clock = performance
@@ -212,23 +204,30 @@ class Route implements RequestCount {
   next(request: Counted): Sample['within'] | undefined {
     this.#unmeasured++
     request.count = this
-    if (--this.#untilSample > 0) return undefined
-    const sample = new Sample(this, this.sampled())
-    request.count = sample
-    return sample.within
+    return --this.#untilSample > 0 ? undefined : this.#sampled(request)
   }
 
-  /** A sample begins. Returns how many requests it counts for. */
-  sampled(): number {
+  /** A sample begins, if it may. */
+  #sampled(request: Counted): Sample['within'] | undefined {
     const count = this.#unmeasured
+    // Middleware has measured some of those that another sample counts for: no counter goes down.
+    if (count < 1) return undefined
+    this.#untilSample = DEFERRED
+    if (!maySample()) return undefined
     const now = ticks()
-    const soonTicks = Math.max(SAMPLE_TICKS, this.#batch.routes * SAMPLES_TICKS)
-    const mean = Math.round((count * soonTicks) / Math.max(1, now - this.#sampledTicks))
+    const since = Math.max(1, (now - this.#sampledTicks) >>> 0)
+    const mean = Math.round((count * this.#soonTicks) / since)
     this.#mean = Math.max(1, Math.min(mean, 2 * this.#mean, SAMPLE_MAX))
     this.#untilSample = 1 + Math.floor(Math.random() * (2 * this.#mean - 1))
     this.#sampledTicks = now
     this.#unmeasured = 0
-    return count
+    const sample = new Sample(this, count)
+    request.count = sample
+    return sample.within
+  }
+
+  get #soonTicks(): number {
+    return Math.max(SAMPLE_TICKS, this.#batch.routes * SAMPLES_TICKS)
   }
 
   addUnmeasured(count: number): void {
@@ -237,7 +236,7 @@ class Route implements RequestCount {
 
   /** The next request is a sample if the last one was long ago: there may be few from now on. */
   sampleSoon(): void {
-    if (ticks() - this.#sampledTicks > SAMPLE_TICKS) this.#untilSample = 1
+    if ((ticks() - this.#sampledTicks) >>> 0 > this.#soonTicks) this.#untilSample = 1
   }
 
   traced(traceId: string, spanId: string): RequestCount {

@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { meters } from '../base/index.ts'
 import { native } from '../native/index.ts'
-import { createApp, serverTiming, use } from '../http/index.ts'
+import { type Middleware, createApp, serverTiming, use } from '../http/index.ts'
 import { until } from '../base/wait.test.support.ts'
 import { metricsText, startMetrics } from './index.ts'
 import { read, sum } from './reading.test.support.ts'
@@ -27,6 +27,14 @@ async function handled(): Promise<string> {
   return 'done'
 }
 
+let opened: Promise<void> | undefined
+const guard: Middleware = async (request, next) => {
+  burn(1)
+  await opened
+  if (request.headers.has('denied')) throw new Response('', { status: 401 })
+  return next()
+}
+
 const { inject } = createApp({
   routes: {
     '/at-once': () => {
@@ -40,6 +48,7 @@ const { inject } = createApp({
       throw new Response('', { status: 418 })
     },
     ...use({ '/timed': handled }, serverTiming()),
+    ...use({ '/guarded': handled }, guard, serverTiming()),
   },
 })
 
@@ -74,4 +83,18 @@ for (const { route, ms, status = 200 } of [
 test('what middleware measures counts once, each request for itself', async () => {
   for (let count = 0; count < 20; count++) await inject('/timed')
   assert.equal(Math.round(cpuMs('/timed', 200)), 20 * 7)
+})
+
+test('where middleware measures later what samples count for, no counter goes down', async () => {
+  const denied = { headers: { denied: 'yes' } }
+  opened = turn()
+  await Promise.all(Array.from({ length: 300 }, (_, at) => inject('/guarded', at % 2 === 0 ? denied : {})))
+  let least = cpuMs('/guarded', 401)
+  for (let count = 0; count < 300; count++) {
+    await inject('/guarded', denied)
+    const now = cpuMs('/guarded', 401)
+    assert.ok(now >= least, `${now} after ${least}`)
+    least = now
+  }
+  assert.ok(least > 0)
 })

@@ -11,6 +11,7 @@ export {
   checkedTrace,
   continueCpu,
   endCpu,
+  maySample,
   sampleCpu,
   traceAbout,
   traceFailed,

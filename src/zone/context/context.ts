@@ -158,6 +158,11 @@ export function sampleCpu(body: (used: CpuTime) => void, goesOn: () => boolean):
   thisCarrier().metered().sample(body, goesOn)
 }
 
+/** Whether that may begin now in this thread, whose callbacks it makes slower. */
+export function maySample(): boolean {
+  return thisCarrier().metered().maySample()
+}
+
 /** What is sampled has ended. */
 export function endCpu(used: CpuTime): void {
   const account = used as CpuAccount

@@ -6,6 +6,7 @@
  */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
 import { until } from '../../base/wait.test.support.ts'
 import { inZone, makeZone } from '../api/zones.test.support.ts'
@@ -20,6 +21,7 @@ import {
   useFakeClock,
   walk,
 } from './cpu.test.support.ts'
+import { type CpuAccount, CpuMeter } from './cpu.ts'
 
 /** Windows has no zones of processes. */
 const ISOLATION = process.platform === 'win32' ? 'thread' : 'process'
@@ -197,6 +199,69 @@ test('a task of the main thread adds to that of the worker that calls it', async
       await walk([{ call: { zone: on.id, how: 'execute', steps: [{ burnNs: 1 }, { call }], fails: false } }])
       assert.equal(nsOf(used), 9)
     })
+})
+
+function sampling() {
+  let ns = 0
+  const meter = new CpuMeter()
+  meter.clock = () => ns
+  const open: CpuAccount[] = []
+  const sample = (body: () => unknown): void =>
+    meter.sample(
+      (account) => {
+        open.push(account)
+        void body()
+      },
+      () => true,
+    )
+  return { meter, open, sample, add: (more: number): void => void (ns += more) }
+}
+
+test('a sample that ends where another one begins takes nothing from that', async () => {
+  const { meter, open, sample, add } = sampling()
+  sample(() => {})
+  sample(async () => {
+    add(3)
+    meter.end(open[0])
+    add(4)
+    await null
+    add(5)
+  })
+  await turn()
+  meter.end(open[1])
+  assert.deepEqual(
+    open.map(({ ns }) => ns),
+    [0, 12],
+  )
+})
+
+test('samples that go on are followed for so many callbacks, and then none begins for a while', async (t) => {
+  let nowMs = 1000
+  t.mock.method(performance, 'now', () => nowMs)
+  const { meter, open, sample, add } = sampling()
+  const work = async (): Promise<void> => {
+    add(3)
+    await null
+    add(4)
+  }
+  sample(() => {})
+  sample(work)
+  assert.ok(meter.maySample())
+  for (let left = 100_000; open[0].isFollower && left > 0; left--) await null
+  assert.deepEqual(
+    open.map((each) => each.isFollower),
+    [false, false],
+  )
+  assert.ok(!meter.maySample())
+  nowMs += 3000
+  assert.ok(meter.maySample())
+  sample(work)
+  await turn()
+  for (const account of open) meter.end(account)
+  assert.deepEqual(
+    open.map((each) => each.ns),
+    [0, 7, 7],
+  )
 })
 
 test('by the clock of the system, a task has at most the time that it took, and its caller has it too', () =>

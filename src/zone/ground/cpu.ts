@@ -6,9 +6,10 @@
  * loop does after a callback belongs to the account of that. The only task of a worker has its thread as a
  * whole, waiting included. Code that takes turns is followed through its callbacks: by an
  * AsyncLocalStorage, and by a hook of Node that runs before and after each. That is enabled as long as an
- * account needs it: those of programs for good, those of tasks and samples until they end. What a task has
- * used returns behind the frame of its result, so it counts once, in the account of its caller, when the core
- * returns the task: also if that has failed or nobody waits any more.
+ * account needs it: those of programs for good, those of tasks and samples until they end, and all samples
+ * together for so many callbacks. What a task has used returns behind the frame of its result, so it counts
+ * once, in the account of its caller, when the core returns the task: also if that has failed or nobody waits
+ * any more.
  */
 import { type AsyncHook, AsyncLocalStorage, createHook } from 'node:async_hooks'
 import { WAITED_TICKS, native } from '../../native/index.ts'
@@ -26,6 +27,9 @@ const times = new Float64Array(3)
 const timeBytes = new Uint8Array(times.buffer)
 export const TIME_BYTES = timeBytes.length
 const CHARGED_BYTES_MIN = 1024
+/** Callbacks that a thread follows for samples, by which each takes longer: in a ms, and at once. */
+const FOLLOWED_PER_MS = 16
+const FOLLOWED_MAX = 32_768
 /** Represents the account that has the whole thread. */
 const WHOLE = Symbol('whole')
 
@@ -130,6 +134,12 @@ export class CpuMeter {
   /** Accounts that need it, those of programs together. */
   #followers = 0
   #isForGood = false
+  /** Samples whose `body` runs, and those that are followers. */
+  #beginning = 0
+  readonly #samples = new Set<CpuAccount>()
+  /** Callbacks that may be followed for them, and the time up to which that is known. */
+  #left = FOLLOWED_MAX
+  #leftAtMs = 0
 
   current(): CpuAccount | undefined {
     const found = this.#scope.getStore()
@@ -154,17 +164,29 @@ export class CpuMeter {
     return this.#within(account, () => body(account))
   }
 
+  /** Whether a sample may begin: not where those before it have had so many callbacks followed. */
+  maySample(): boolean {
+    return this.#isForGood || this.#leftNow() > FOLLOWED_MAX / 2
+  }
+
   /**
-   * The same for one of many, so that the others pay nothing: callbacks are followed where `goesOn`
-   * afterwards, until `end`.
+   * The same for one of many, so that the others pay little: callbacks are followed where `goesOn`
+   * afterwards, until `end`, or until there were too many: what one has used by then is its time.
    */
   sample(body: (used: CpuAccount) => void, goesOn: () => boolean): void {
     const account = new CpuAccount(this, this.current())
     const isFollower = !account.isFollowed
     account.isFollowed = true
-    this.#within(account, () => body(account))
-    if (isFollower && goesOn()) this.#followUntilEnd(account)
-    else if (this.#followers === 0) this.#scope.disable()
+    this.#beginning++
+    try {
+      this.#within(account, () => body(account))
+    } finally {
+      this.#beginning--
+    }
+    if (isFollower && goesOn()) {
+      this.#samples.add(account)
+      this.#followUntilEnd(account)
+    } else if (this.#followers === 0 && this.#beginning === 0) this.#scope.disable()
   }
 
   /**
@@ -188,9 +210,11 @@ export class CpuMeter {
     if (account === this.#running) this.#running = undefined
     if (!account.isFollower) return
     account.isFollower = false
+    this.#samples.delete(account)
     if (--this.#followers > 0) return
     this.#hook.disable()
     this.#interrupted.length = 0
+    if (this.#beginning > 0) return
     this.#run(undefined)
     // Of Nodes before 24 it makes each promise slower.
     this.#scope.disable()
@@ -255,6 +279,13 @@ export class CpuMeter {
     this.#follow()
   }
 
+  #leftNow(): number {
+    const nowMs = performance.now()
+    this.#left = Math.min(FOLLOWED_MAX, this.#left + (nowMs - this.#leftAtMs) * FOLLOWED_PER_MS)
+    this.#leftAtMs = nowMs
+    return this.#left
+  }
+
   #follow(): void {
     if (this.#followers++ === 0) this.#hook.enable()
   }
@@ -269,6 +300,8 @@ export class CpuMeter {
         // The next callback is often of the same account, and a reading takes longer than many callbacks.
         if (next === undefined && this.#interrupted.length === 0) this.#running = undefined
         else this.#run(next)
+        if (this.#samples.size === 0 || --this.#left > 0 || this.#leftNow() >= 1) return
+        for (const sample of this.#samples) this.end(sample)
       },
     })
   }
