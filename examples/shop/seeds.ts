@@ -95,7 +95,7 @@ const { seeds, schedules } = await check(
     const { random, sleep, spawn } = world
     const paid = await provider(world)
     const first = start(world)
-    const baskets = [['tea', 'cups'], ['cups']]
+    const baskets = [['tea', 'cups'], ['cups'], ['tea']]
     const customers = baskets.map((skus) => spawn(() => order(world, skus), 'customer'))
     await sleep(random() * 200)
     first.kill()
