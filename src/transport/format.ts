@@ -119,6 +119,8 @@ export const TAG_PLATFORM = 0xe9
 export const TAG_CAPTURING = 0xea
 /** The JSON text of a tree of plain objects and arrays, as a string. Process mode only. */
 export const TAG_JSON = 0xeb
+/** The bytes that V8 serializes an object to, behind their number. Process mode only. */
+export const TAG_SERIALIZED = 0xec
 
 /** View kinds: the position in this list is the number in the frame; append only. */
 export const VIEW_KINDS = [

@@ -310,7 +310,7 @@ function attempt(writer: Writer, value: unknown, offset: number): number {
     throw error
   }
   if (writer.graph === undefined && !writer.isTree()) return -1
-  if (areKindsLeft() || arePlainLeft()) countLeaves(writer.leafCount + writer.jsonLeafCount, writer.kind)
+  if (areKindsLeft() || arePlainLeft()) countLeaves(writer.leafCount + writer.firstLeafCount, writer.kind)
   const bytes = writer.bytes
   bytes[offset] = FORMAT_VERSION
   bytes[offset + 1] = writer.isProcess ? MODE_PROCESS : MODE_SELF_CONTAINED

@@ -28,6 +28,7 @@ import {
   TAG_NODE_BUFFER,
   TAG_PLATFORM,
   TAG_REGEXP,
+  TAG_SERIALIZED,
   TAG_SET,
   TAG_SHARED_BUFFER,
   TAG_URL,
@@ -80,6 +81,7 @@ for (const [tag, read] of [
   [TAG_BOXED, readBoxed],
   [TAG_PLATFORM, readPlatform],
   [TAG_JSON, readJson],
+  [TAG_SERIALIZED, readSerialized],
 ] as [number, ReadKind][])
   kinds[tag] = read
 
@@ -97,6 +99,17 @@ export function readSpecial(source: FrameSource, tag: number): unknown {
 function readJson(source: FrameSource): unknown {
   if (!source.isProcess) source.fail('it contains a value of another process')
   return parse(source.string())
+}
+
+let Deserializer: typeof import('node:v8').Deserializer | undefined
+
+/** Trusted as well. */
+function readSerialized(source: FrameSource): unknown {
+  if (!source.isProcess) source.fail('it contains a value of another process')
+  Deserializer ??= process.getBuiltinModule('node:v8').Deserializer
+  const deserializer = new Deserializer(source.raw(source.uint32()))
+  deserializer.readHeader()
+  return deserializer.readValue()
 }
 
 function readBigInt(source: FrameSource): bigint {

@@ -48,8 +48,8 @@ export class WriterState {
   readonly commitments: Commitment[] = []
   graph: Graph | undefined = undefined
   leafCount = 0
-  /** Leaves of a value that was written as JSON; they are compared already. */
-  jsonLeafCount = 0
+  /** Leaves of a value that the engine wrote, as JSON or by its serializer; none of them was met twice. */
+  firstLeafCount = 0
   /** The kind of the value of the frame, or -1 where it was not looked at. */
   kind = -1
   /**
@@ -95,7 +95,7 @@ export class WriterState {
     this.depth = 0
     if (this.leafCount > this.#leavesHeld) this.#leavesHeld = this.leafCount
     this.leafCount = 0
-    this.jsonLeafCount = 0
+    this.firstLeafCount = 0
     this.kind = -1
     this.hasKeyedLeaf = false
     this.#leavesCheckAt = LEAVES_FIRST_CHECK

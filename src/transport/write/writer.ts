@@ -21,6 +21,7 @@ import {
   TAG_INT16,
   TAG_INT32,
   TAG_JSON,
+  TAG_SERIALIZED,
   TAG_NULL,
   TAG_OBJECT16,
   TAG_OBJECT32,
@@ -43,6 +44,7 @@ import { checkAttached } from '../../native/index.ts'
 import type { GeneratedSink } from '../generate.ts'
 import { processTables, TABLE_CLASSES } from '../process.ts'
 import { jsonText } from './json.ts'
+import { serialized } from './serialized.ts'
 import { isNew, kindOf } from './kinds.ts'
 import { writePlain, type PlainSink } from './plain.ts'
 import { ShapeTable, WriteShape, type Guess } from '../classes/shapes.ts'
@@ -91,10 +93,21 @@ export class Writer extends WriterState implements PlainSink, GeneratedSink {
       return this.value(value, at)
     }
     const json = jsonText(value, kind)
-    if (json === undefined) return this.value(value, at)
-    this.jsonLeafCount = json.leafCount
+    if (json === undefined) return this.#serialized(value, at)
+    this.firstLeafCount = json.leafCount
     this.bytes[at] = TAG_JSON
     return this.string(json.text, at + 1)
+  }
+
+  #serialized(value: object, at: Position): Position {
+    const written = serialized(value)
+    if (written === undefined) return this.value(value, at)
+    this.firstLeafCount = written.objectCount
+    this.bytes[at] = TAG_SERIALIZED
+    const from = this.uint32(written.bytes.length, at + 1)
+    const end = from + written.bytes.length
+    if (end <= this.bytes.length) this.bytes.set(written.bytes, from)
+    return end
   }
 
   /** A value of any kind. @throws {Refusal} when it cannot travel. */
