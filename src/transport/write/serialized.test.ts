@@ -85,10 +85,8 @@ test('fields that do not travel do not, whoever writes the value', () => {
     [map, new Map([[1, 1n]])],
     [hidden, { a: 1n }],
     [symbol, { a: 1n }],
-    [{ toJSON: () => 1, at }, undefined],
-  ] as const)
-    if (plain === undefined) assert.throws(() => sent(value), /value\.toJSON/)
-    else assert.deepStrictEqual(sent([value]).arrived, [plain])
+  ])
+    assert.deepStrictEqual(sent([value]).arrived, [plain])
 })
 
 test('what was given the prototype of plain objects is one, and a class that extends a kind is refused', () => {
@@ -107,7 +105,7 @@ test('what was given the prototype of plain objects is one, and a class that ext
     assert.equal((arrived[0] as { own: unknown }).own, 1n)
   }
   for (const prototype of [Date.prototype, Map.prototype, Set.prototype])
-    assert.throws(() => sent([1n, Object.create(prototype)]), { code: 'TRANSPORT_UNSUPPORTED' })
+    assert.throws(() => sent([1n, Object.create(prototype)]), { code: 'TRANSPORT_REFUSED' })
 })
 
 test('an object that is met twice is one, and a cycle is a cycle', () => {
