@@ -89,7 +89,7 @@ test('fields that do not travel do not, whoever writes the value', () => {
     assert.deepStrictEqual(sent([value]).arrived, [plain])
 })
 
-test('what was given the prototype of plain objects is one, and a class that extends a kind is refused', () => {
+test('what got the prototype of plain objects is one, and a class that extends a kind is refused', () => {
   for (const made of [
     new Map([[1, 2]]),
     new Set([1]),
