@@ -145,12 +145,25 @@ async function measure(
   against: string,
 ): Promise<Row[]> {
   const samples = new Samples()
+  await addSamples(samples, section, servers, context, unpinned)
   const isPinned = !unpinned
+  const name = isPinned || UNPINNED.includes(section) ? section : `${section}${ON_BOTH}`
+  return rowsOf(name, samples, isPinned ? PINNED : FREE, against)
+}
+
+/** Measure each server in turn, in as many rounds as `context` has. */
+export async function addSamples(
+  samples: Samples,
+  section: string,
+  servers: readonly Server[],
+  context: Context,
+  unpinned: boolean,
+): Promise<void> {
   const plan: LoadPlan = {
     threads: 1,
     connections: context.number('connections'),
     seconds: context.number('slice-s'),
-    prefix: isPinned ? ['taskset', '-c', '1'] : [],
+    prefix: unpinned ? [] : ['taskset', '-c', '1'],
   }
   for (const server of servers) {
     await server.check(section)
@@ -162,8 +175,6 @@ async function measure(
       samples.add(server.name, await slice(section, server, plan))
     }
   }
-  const name = isPinned || UNPINNED.includes(section) ? section : `${section}${ON_BOTH}`
-  return rowsOf(name, samples, isPinned ? PINNED : FREE, against)
 }
 
 async function slice(section: string, server: Server, plan: LoadPlan): Promise<Record<string, number>> {
@@ -177,7 +188,8 @@ async function slice(section: string, server: Server, plan: LoadPlan): Promise<R
   return { [CPU]: cpu, 'requests/s': requests / seconds, ...us, ...mb }
 }
 
-function rowsOf(section: string, samples: Samples, condition: string, against: string): Row[] {
+/** The rows of a section that {@link addSamples} has measured. */
+export function rowsOf(section: string, samples: Samples, condition: string, against: string): Row[] {
   const shape = { section, condition, threads: 0 } as const
   const row = (figure: string, unit: string, better: 'lower' | 'higher'): Row[] =>
     samples.rows({ ...shape, row: figure, figure, unit, better, against })

@@ -9,7 +9,7 @@ import { SPINNING } from '../harness/conditions.ts'
 import { Samples, shuffled } from '../harness/rounds.ts'
 import { chosenOf, findRow, type Context, type Row, type Table, type Verdict } from '../harness/table.ts'
 import { judge } from '../harness/verdicts.ts'
-import { LOAD_DEFINITIONS, LOAD_PARAMETERS, measureOrSkip, PINNED, withServers } from './http.ts'
+import { addSamples, LOAD_DEFINITIONS, LOAD_PARAMETERS, PINNED, rowsOf, withServers } from './http.ts'
 import { chooseLoad } from './http/load.ts'
 import { AGAIN, OBSERVED } from './http/servers.ts'
 import { CPU } from './http/verdicts.ts'
@@ -33,15 +33,28 @@ async function run(context: Context): Promise<Row[]> {
   const sections = chosenOf(context, 'sections', [...SECTIONS, ...MORE])
   const rows: Row[] = []
   const asked = SECTIONS.filter((section) => sections.includes(section))
-  if (asked.length > 0)
-    await withServers([OFF, AGAIN, OBSERVED], ['taskset', '-c', '0'], context, async (servers) => {
-      for (const section of asked) rows.push(...(await measureOrSkip(section, servers, context, false, OFF)))
-    })
+  if (asked.length > 0) rows.push(...(await requests(asked, context)))
   if (sections.includes('call')) rows.push(...(await calls(context)))
   if (sections.includes('scrape')) rows.push(...(await scrapes(context)))
   if (sections.includes('unused')) rows.push(...(await unused()))
   if (sections.includes('profile')) rows.push(...(await profiles(context)))
   return rows
+}
+
+/** Two processes of one program differ by some percent for as long as they live, so many are measured. */
+async function requests(sections: readonly string[], context: Context): Promise<Row[]> {
+  const measured = sections.map((section) => ({ section, samples: new Samples() }))
+  for (let round = 0; round < context.number('processes'); round += 1)
+    await withServers(
+      shuffled([OFF, AGAIN, OBSERVED], round),
+      ['taskset', '-c', '0'],
+      context,
+      async (servers) => {
+        for (const { section, samples } of measured)
+          await addSamples(samples, section, servers, context, false)
+      },
+    )
+  return measured.flatMap(({ section, samples }) => rowsOf(section, samples, PINNED, OFF))
 }
 
 async function calls(context: Context): Promise<Row[]> {
@@ -177,7 +190,7 @@ export default {
   },
   parameters: {
     sections: { value: [...SECTIONS, ...MORE].join(','), doc: 'which, by comma' },
-    rounds: LOAD_PARAMETERS.rounds,
+    rounds: { value: 2, quick: 1, doc: 'rounds in which the servers of one start take their turn' },
     'slice-s': LOAD_PARAMETERS['slice-s'],
     connections: { value: 32, doc: 'connections of the load' },
     load: LOAD_PARAMETERS.load,
