@@ -4,7 +4,7 @@
  * What is between the fibers is a passage, and the children end before the stage does.
  */
 import { Exit, type Operation, exitOf, fork, ensuring } from '../fiber/index.ts'
-import { turn } from '../fiber/internal.ts'
+import { News, type NewsSource, turn } from '../fiber/internal.ts'
 import { beside } from './children.ts'
 import { Passage, type WhenFull } from './passage.ts'
 import { type Emit, type End, type Run, STOP, type Wait, goesOn, refused, waited } from './run.ts'
@@ -62,24 +62,52 @@ export function flattened(run: Run, runOf: (item: unknown) => Run, concurrency: 
     })
 }
 
+/** Both are read at once, so that the end or the failure of one does not wait for an item of the other. */
 export function zipped(run: Run, other: Run): Run {
   return (emit) =>
     beside('zip()', function* (children) {
-      const others = new Passage({ capacity: 1 })
-      children.produce(others, other)
-      let isOver = false
-      function* later(item: unknown): Operation<End, unknown> {
-        const taken = yield* others.next()
-        if (taken !== undefined) return yield* waited(emit([item, taken.value]))
-        isOver = true
-        return STOP
-      }
-      const end = yield* run((item) => {
-        const taken = others.poll()
-        return taken === undefined ? later(item) : emit([item, taken.value])
+      const both = [run, other].map((each) => {
+        const passage = new Passage({ capacity: 1 })
+        children.produce(passage, each)
+        return passage
       })
-      return isOver ? undefined : end
+      const [ones, others] = both
+      const pair = new News(new Pair(both))
+      for (;;) {
+        yield* pair
+        const spent = both.find(({ isSpent }) => isSpent)
+        if (spent !== undefined) {
+          yield* spent.next()
+          return undefined
+        }
+        if ((yield* waited(emit([ones.poll()?.value, others.poll()?.value]))) === STOP) return STOP
+      }
     })
+}
+
+/** An item of each, or the end of one. */
+class Pair implements NewsSource<undefined> {
+  readonly #both: readonly Passage[]
+
+  constructor(both: readonly Passage[]) {
+    this.#both = both
+  }
+
+  get isReady(): boolean {
+    return this.#both.some(({ isSpent }) => isSpent) || this.#both.every(({ isReady }) => isReady)
+  }
+
+  onNews(listener: (() => void) | undefined): void {
+    for (const passage of this.#both) passage.onNews(listener && (() => this.isReady && listener()))
+  }
+
+  take(): undefined {
+    return undefined
+  }
+
+  describe(): string {
+    return 'the next items of both streams'
+  }
 }
 
 /** The last item of each burst: one that no other follows within `ms`. */

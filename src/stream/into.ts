@@ -77,21 +77,27 @@ function webDestination(target: WritableStream): Destination {
 
 function nodeDestination(target: Writable): Destination {
   let [closes, fails]: [() => void, (why: unknown) => void] = [nothing, nothing]
+  let drained: () => void = nothing
+  const drains = (): void => drained()
   const closed = new Promise<void>((resolve, reject) => ([closes, fails] = [resolve, reject]))
   closed.catch(nothing)
-  target.once('close', closes).on('error', fails)
+  // One listener for all waits: one that is interrupted leaves none behind.
+  target.once('close', closes).on('error', fails).on('drain', drains)
   if (target.destroyed || target.writableEnded) closes()
   return {
     closed,
     write: (item) =>
-      target.write(item) ? undefined : new Promise((resolve) => target.once('drain', resolve)),
+      target.write(item) ? undefined : new Promise((resolve) => (drained = () => resolve(undefined))),
     end: () =>
       new Promise((resolve, reject) => {
         target.end((why?: Error | null) => (why ? reject(why) : resolve(undefined)))
       }),
     abort: (why) => void target.destroy(why instanceof Error ? why : new Error(String(why))),
-    // An error that comes behind an abort is not for others.
-    release: () => void (target.destroyed || target.off('close', closes).off('error', fails)),
+    release: () => {
+      target.off('drain', drains)
+      // An error that comes behind an abort is not for others.
+      if (!target.destroyed) target.off('close', closes).off('error', fails)
+    },
   }
 }
 

@@ -111,7 +111,14 @@ function parts(item: number, n: number, failsAt: number): Trace {
 
 function streamOf(source: SourcePlan, stages: readonly StagePlan[], counts: Counts): Stream<number, unknown> {
   let stream = sourceOf(source, counts)
-  for (const stage of stages) stream = staged(stream, stage, counts)
+  let trace: Trace = source
+  for (const stage of stages) {
+    // Of two zipped streams that have as many items either may end first, so both end in the same way.
+    const isTie = stage.kind === 'zip' && stage.other.items.length === trace.items.length
+    const planned = isTie ? { ...stage, other: { ...stage.other, fails: trace.fails } } : stage
+    stream = staged(stream, planned, counts)
+    trace = next(trace, planned)
+  }
   return stream
 }
 

@@ -172,6 +172,12 @@ export class Passage implements NewsSource<undefined> {
     return this.#flow.isOver
   }
 
+  /** Whether it has ended or failed, and has no item before that. */
+  get isSpent(): boolean {
+    const flow = this.#flow
+    return flow.next() === undefined && (flow.failure !== undefined || flow.isOver)
+  }
+
   /** The next item, if it is there. */
   poll(): Taken | undefined {
     const flow = this.#flow
@@ -185,14 +191,14 @@ export class Passage implements NewsSource<undefined> {
     return taken
   }
 
-  /** Waits for the next item; `undefined` at the end, or at `untilMs`. */
+  /** Waits for the next item; `undefined` at the end, or at `untilMs`, for which it waits at least once. */
   *next(untilMs = Infinity): Operation<Taken | undefined, unknown> {
-    for (;;) {
+    for (let isLate = false; ; isLate = turn.scheduler.nowMs() >= untilMs) {
       const taken = this.poll()
       if (taken !== undefined) return taken
       const { failure, isOver } = this.#flow
       if (failure !== undefined) return yield* fromExit(failure.why as Failed)
-      if (isOver || (untilMs < Infinity && turn.scheduler.nowMs() >= untilMs)) return undefined
+      if (isOver || isLate) return undefined
       yield* untilMs < Infinity ? new News(this, untilMs) : this.arrival
     }
   }
@@ -215,8 +221,7 @@ export class Passage implements NewsSource<undefined> {
 
   /** See {@link NewsSource}. */
   get isReady(): boolean {
-    const flow = this.#flow
-    return flow.next() !== undefined || flow.failure !== undefined || flow.isOver
+    return this.#flow.next() !== undefined || this.isSpent
   }
 
   /** See {@link NewsSource}. */

@@ -5,7 +5,7 @@
  * whoever receives its items: only the latter's own `STOP` means that they need no more.
  */
 import { type Operation, type Schedule, fromExit, sleep } from '../fiber/index.ts'
-import { exitWithin, turn } from '../fiber/internal.ts'
+import { exitWithin, turn, within } from '../fiber/internal.ts'
 import { type Emit, type End, Guard, type Run, STOP, type Wait, waited } from './run.ts'
 
 type Test = (item: unknown) => unknown
@@ -73,7 +73,7 @@ export function dropped(run: Run, count: number): Run {
 
 export function concatenated(runs: readonly Run[]): Run {
   return function* (emit) {
-    for (const run of runs) if ((yield* run(emit)) === STOP) return STOP
+    for (const run of runs) if ((yield* within(() => run(emit))) === STOP) return STOP
     return undefined
   }
 }

@@ -7,6 +7,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
   Exit,
+  type Failure,
   FiberError,
   type LostFiberError,
   type Operation,
@@ -235,6 +236,27 @@ test('zip ends with the shorter stream and closes the longer one', async () => {
     ['x', 2],
   ])
   assert.equal(closed, 2)
+  const waiting = Stream.never.ensuring(() => void closed++)
+  assert.deepEqual(await waiting.zip(Stream.empty).runCollect(), [])
+  assert.deepEqual(await Stream.empty.zip(waiting).runCollect(), [])
+  for (const failing of [waiting.zip(Stream.fail('no')), Stream.fail('no').zip(waiting)])
+    assert.deepEqual(await fork(failing.runCollect()).await(), Exit.failure('no'))
+  assert.deepEqual(await Stream.of(1).concat(waiting).zip(Stream.of('a')).runCollect(), [[1, 'a']])
+  assert.equal(closed, 7)
+})
+
+test('a time of 0 is time enough for an item that is there', async () => {
+  assert.deepEqual(await Stream.of(1, 2).timeout(0).runCollect(), [1, 2])
+  const { kind, error } = (await fork(Stream.never.timeout(0).runCollect()).await()) as Failure<StreamError>
+  assert.deepEqual([kind, error.code], ['failure', 'STREAM_TIMEOUT'])
+  assert.deepEqual(await Stream.of(1, 2).debounce(0).runCollect(), [2])
+  assert.deepEqual((await Stream.of(1, 2).window({ ms: 0 }).runCollect()).flat(), [1, 2])
+})
+
+test('a chain of concat has as many streams as memory', async () => {
+  let stream: Stream<number> = Stream.empty
+  for (let at = 0; at < 10_000; at += 1) stream = stream.concat(Stream.of(at))
+  assert.equal(await stream.runCount(), 10_000)
 })
 
 test('groupBy divides by key, holds back where a group is full, and is bounded', async () => {

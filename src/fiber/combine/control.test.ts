@@ -9,7 +9,11 @@ import {
   type Operation,
   Exit,
   FiberLocal,
+  RateLimiter,
+  Schedule,
+  Semaphore,
   Supervisor,
+  SynchronizedRef,
   acquireRelease,
   addFinalizer,
   all,
@@ -22,9 +26,13 @@ import {
   interruptible,
   never,
   parallelFinalizers,
+  repeat,
+  retry,
+  scoped,
   sleep,
   suspend,
   uninterruptible,
+  uninterruptibleMask,
   validate,
   yieldNow,
   zip,
@@ -270,6 +278,54 @@ test('suspend: a hundred thousand deep, with waits, values, failures and an inte
   const early = fork(count(DEEP, () => never() as never))
   assert.deepEqual(await early.interrupt('early'), Exit.interruption('early'))
   assert.deepEqual(dump(), [])
+})
+
+const local = new FiberLocal(0)
+for (const [name, around] of Object.entries<(body: () => Operation<unknown, unknown>) => unknown>({
+  ensuring: (body) => ensuring(body, () => {}),
+  scoped: (body) => scoped(body),
+  parallelFinalizers: (body) => parallelFinalizers(body),
+  uninterruptible: (body) => uninterruptible(body),
+  uninterruptibleMask: (body) => uninterruptibleMask((restore) => restore(body)),
+  interruptible: (body) => interruptible(body),
+  acquireRelease: (body) => acquireRelease(body, () => {}),
+  exitOf: (body) => exitOf(body),
+  zip: (body) => zip(body),
+  retry: (body) => retry(body, Schedule.recurs(0)),
+  repeat: (body) => repeat(body, Schedule.recurs(0)),
+  supervise: (body) => new Supervisor().supervise(body),
+  withPermits: (body) => new Semaphore({ permits: 1 }).withPermits(body),
+  'RateLimiter.run': (body) => new RateLimiter({ limit: 1 }).run(body),
+  'FiberLocal.with': (body) => local.with(1, body),
+  'SynchronizedRef.update': (body) => new SynchronizedRef<unknown>(0).update(() => body()),
+}))
+  test(`${name} may be inside of itself ten thousand times, over a wait`, async () => {
+    const nested = (depth: number): Operation<unknown, unknown> =>
+      (depth === 0 ? sleep(0) : around(() => nested(depth - 1))) as Operation<unknown, unknown>
+    assert.equal((await fork(() => nested(DEEP)).await()).kind, 'success')
+    assert.deepEqual(dump(), [])
+  })
+
+test('finalizers of a deep chain run in order when it is interrupted, and keep what they throw', async () => {
+  const order: number[] = []
+  const chain = (depth: number): Operation<never, never> =>
+    (depth === 0
+      ? never()
+      : ensuring(
+          () => chain(depth - 1),
+          () => {
+            order.push(depth)
+            if (depth === DEEP) throw new RangeError('last')
+          },
+        )) as Operation<never, never>
+  const fiber = fork(() => chain(DEEP))
+  while (fiber.status !== 'waiting') await new Promise(setImmediate)
+  const exit = await fiber.interrupt('stop')
+  assert.deepEqual(exit, Exit.interruption('stop', [Exit.defect(new RangeError('last'))]))
+  assert.deepEqual(
+    order,
+    Array.from({ length: DEEP }, (_, at) => at + 1),
+  )
 })
 
 test('an interrupt at any step of a deep recursion unwinds all of it', async () => {

@@ -103,13 +103,11 @@ export function* fromExit<A, E>(exit: Exit<A, E>): Operation<A, E> {
 }
 
 /**
- * Run a body inside the running fiber, as `fork` would run it in one of its own.
+ * Runs a body inside the running fiber, however deep, as `fork` would run it in one of its own.
  * @throws {FiberError} `FIBER_REQUIRED`; and what the body throws.
  */
-export function* within(body: unknown): Operation<unknown> {
-  const fiber = inFiber()
-  if (--turn.steps <= 0) yield* yieldNow()
-  return yield* begun(body, fiber)
+export function within(body: unknown): Operation<unknown> {
+  return new Caught(body, undefined) as unknown as Operation<unknown>
 }
 
 /**
@@ -118,11 +116,8 @@ export function* within(body: unknown): Operation<unknown> {
  */
 export function* exitWithin(body: unknown): Operation<Exit<unknown, unknown>> {
   const before = new Raising(inFiber())
-  if (--turn.steps <= 0) yield* yieldNow()
   try {
-    const value = yield* begun(body, before.fiber)
-    before.raiseAgain()
-    return Exit.success(value)
+    return Exit.success(yield* within(body))
   } catch (thrown) {
     return before.failedBy(thrown)
   }

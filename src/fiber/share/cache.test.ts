@@ -235,6 +235,43 @@ test('an interrupt during acquire is delivered when the resource can be released
   await pool.close()
 })
 
+test('a closed pool waits for a resource that is being made, and its user', async () => {
+  const log: string[] = []
+  let made = (): void => {}
+  const pool = new Pool({
+    acquire: () => new Promise<void>((resolve) => (made = resolve)),
+    release: () => void log.push('released'),
+    sizeMax: 1,
+  })
+  const used = pool.use(() => void log.push('used'))
+  const closing = pool.close().then(() => log.push('closed'))
+  await new Promise(setImmediate)
+  made()
+  await Promise.all([used, closing])
+  assert.deepEqual(log, ['used', 'released', 'closed'])
+})
+
+test('an interrupt does not wait for a health check, and the resource stays or is released', async () => {
+  for (const isClosed of [false, true]) {
+    const log: string[] = []
+    let checks = 0
+    const pool = new Pool({
+      acquire: () => log.push('acquired'),
+      release: () => void log.push('released'),
+      isHealthy: () => (checks++ === 0 ? never() : true),
+      sizeMax: 1,
+    })
+    await pool.use(() => {})
+    const checking = fork(pool.use(() => {}))
+    await until(() => checks === 1)
+    const closing = isClosed ? pool.close() : undefined
+    assert.equal((await checking.interrupt('stop')).kind, 'interruption')
+    if (!isClosed) assert.equal(await pool.use((id) => id), 1)
+    await (closing ?? pool.close())
+    assert.deepEqual(log, ['acquired', 'released'])
+  }
+})
+
 for (const [name, make] of Object.entries({
   'a cache without a bound': () => new Cache(() => 1, {} as never),
   'a lookup that is not a function': () => new Cache(1 as never, { entriesMax: 1 }),

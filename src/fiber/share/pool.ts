@@ -7,10 +7,11 @@
 import { callback, integer, milliseconds, optionsOf } from '../../base/index.ts'
 import { type FiberError, wrong } from '../errors.ts'
 import type { Waitable } from '../core/endings.ts'
+import type { Exit } from '../core/exit.ts'
 import type { Fiber } from '../core/fiber.ts'
 import type { AnyBody, FailureOf, ValueOf } from '../core/fork.ts'
 import type { Operation } from '../core/op.ts'
-import { fail, fromExit, inline, within } from '../core/promises.ts'
+import { exitWithin, fail, fromExit, inline, within } from '../core/promises.ts'
 import { type Restore, uninterruptibleMask } from '../core/resources.ts'
 import { allSettled } from '../combine/combine.ts'
 import { turn } from '../scheduler/scheduler.ts'
@@ -30,7 +31,7 @@ export interface PoolOptions<B extends AnyBody = AnyBody> extends LineOptions {
   readonly sizeMax: number
   /**
    * Whether an idle resource can be used again; it may return a generator or a promise of the answer. One
-   * that fails counts as false. Default: always.
+   * that fails counts as false. An interrupt does not wait for it. Default: always.
    */
   readonly isHealthy?: (resource: ValueOf<B>) => unknown
   /** A resource that was idle for longer is released, in ms. Default: never. */
@@ -133,42 +134,45 @@ export class Pool<B extends AnyBody> {
   }
 
   *#used(work: (resource: unknown, fiber: Fiber) => unknown, restore: Restore): Operation<unknown, unknown> {
-    const resource = yield* this.#acquired()
     if (this.#usedCount++ === 0) this.#unused.close()
     try {
-      return yield* restore((fiber: Fiber) => work(resource, fiber))
-    } finally {
-      yield* this.#returned(resource)
-    }
-  }
-
-  *#returned(resource: unknown): Operation<void> {
-    try {
-      if (this.#isClosed) yield* this.#released(resource)
-      else this.#idle.push({ resource, sinceMs: turn.scheduler.nowMs() })
+      const resource = yield* this.#acquired(restore)
+      try {
+        return yield* restore((fiber: Fiber) => work(resource, fiber))
+      } finally {
+        yield* this.#returned({ resource, sinceMs: turn.scheduler.nowMs() })
+      }
     } finally {
       if (--this.#usedCount === 0) this.#unused.open()
     }
   }
 
-  *#acquired(): Operation<unknown, unknown> {
+  *#returned(idle: Idle): Operation<void> {
+    if (this.#isClosed) yield* this.#released(idle.resource)
+    else this.#idle.push(idle)
+  }
+
+  *#acquired(restore: Restore): Operation<unknown, unknown> {
     for (;;) {
       if (this.#isClosed) yield* fail(closedError('a Pool'))
       const idle = this.#idle.pop()
       if (idle === undefined) return yield* within(this.#options.acquire)
-      if (yield* this.#isUsable(idle)) return idle.resource
+      if (yield* this.#isUsable(idle, restore)) return idle.resource
       yield* this.#released(idle.resource)
     }
   }
 
-  *#isUsable({ resource, sinceMs }: Idle): Operation<boolean> {
-    if (turn.scheduler.nowMs() - sinceMs > this.#options.idleMs) return false
+  /** An interrupt does not wait for the answer. */
+  *#isUsable(idle: Idle, restore: Restore): Operation<boolean> {
+    if (turn.scheduler.nowMs() - idle.sinceMs > this.#options.idleMs) return false
+    let exit: Exit<unknown, unknown> | undefined
     try {
-      return (yield* inline(this.#options.isHealthy(resource))) === true
-    } catch {
-      // What cannot be checked cannot be used.
-      return false
+      exit = yield* exitWithin(() => restore(() => this.#options.isHealthy(idle.resource as never)))
+    } finally {
+      if (exit === undefined) yield* this.#returned(idle)
     }
+    // What cannot be checked cannot be used.
+    return exit.kind === 'success' && exit.value === true
   }
 
   *#released(resource: unknown): Operation<unknown> {

@@ -531,6 +531,12 @@ test('wrong calls are refused by name', async () => {
     [(tx) => tx.set(used, 'a', 1, { ttlMs: -1 }), /tx\.set\(\): ttlMs/],
     [(tx) => tx.orElse(() => 1, 1 as never), /tx\.orElse\(\): a way must be a function/],
     [async (tx) => tx.set(used, 'a', 1), /atomicallySync\(\): the function/],
+    [
+      function* (tx) {
+        yield tx.set(used, 'a', 1)
+      },
+      /atomicallySync\(\): the function/,
+    ],
     [() => Promise.reject(new Error('not unhandled')), /atomicallySync\(\): the function/],
   ]
   for (const [fn, message] of wrongs)

@@ -227,7 +227,7 @@ export class Transaction {
       const result = fn(this)
       this.result = result
       if (this.#state !== ACTIVE) return false
-      if (typeof result === 'object' && isThenable(result)) this.#refuseWaiting(result)
+      if (typeof result === 'object' && result !== null) this.#checkEnded(result)
       if (this.#entered > 0) this.#leaveAll()
       return this.#commit()
     } catch (error) {
@@ -263,9 +263,13 @@ export class Transaction {
     return [...(this.#refs?.keys() ?? [])]
   }
 
-  #refuseWaiting(result: PromiseLike<unknown>): never {
+  /** Refuses a promise, and a generator, of which nothing has run. */
+  #checkEnded(result: object): void {
+    const waits = isThenable(result)
+    const { [Symbol.toStringTag]: kind } = result as { readonly [Symbol.toStringTag]?: unknown }
+    if (!waits && kind !== 'Generator') return
     // What it rejects with later is nobody's.
-    result.then(undefined, () => {})
+    if (waits) result.then(undefined, () => {})
     throw wrong(`${this.#call}: the function`, 'one that returns its result (wait before the call)', result)
   }
 
