@@ -33,14 +33,22 @@ export const STORE_PAYLOADS: readonly StorePayload[] = [
 /** Integers that take more than a byte each; and fractions, whose arrays the engine keeps without objects. */
 export const NUMBER_PAYLOADS: readonly StorePayload[] = [
   {
-    label: '100 integers up to 100,000',
+    label: 'array of 100 integers up to 100,000',
     seedRow: undefined,
     values: () => hundreds((random) => random % 100_001),
   },
-  { label: '100 fractions', seedRow: undefined, values: () => hundreds((random) => random / 7) },
+  {
+    label: 'object of 100 integers up to 100,000',
+    seedRow: undefined,
+    values: () =>
+      hundreds((random) => random % 100_001).map((numbers) =>
+        Object.fromEntries(numbers.map((number, at) => [`key${at}`, number])),
+      ),
+  },
+  { label: 'array of 100 fractions', seedRow: undefined, values: () => hundreds((random) => random / 7) },
 ]
 
-function hundreds(numberOf: (random: number) => number): unknown[] {
+function hundreds(numberOf: (random: number) => number): readonly number[][] {
   let state = 20_261_123
   return all64(() =>
     Array.from({ length: 100 }, () => {
