@@ -32,7 +32,7 @@ export { type ProcessFigures, receiveFigures } from './owner/process.ts'
 /** @internal */
 export { takeEarly } from './owner/early.ts'
 export { observeProcesses } from './owner/process.ts'
-export type { ProcessObserved } from './owner/thread.ts'
+export { type ProcessObserved, deathReason, exitReason } from './owner/thread.ts'
 export { here, type Labelling, type Mark, type Served } from './ground/current.ts'
 export { thisBridge, whenCounting } from '../bridge/index.ts'
 export { portable } from './call/portable.ts'
