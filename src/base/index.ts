@@ -73,6 +73,7 @@ export {
   generator,
   randomId,
   randomText,
+  uuidText,
   seedRange,
   seeds,
 } from './seeds.ts'

@@ -16,6 +16,8 @@ export interface Seeded {
    * @param waitsFor What it waits for until then, as a report of a deadlock names it.
    */
   whenDead(run: () => void, waitsFor?: string): () => void
+  /** Names the process that it is, or is a part of; empty for that of the first task. */
+  readonly process: string
   /** A store that its code has created ends with the run, and has the entries of a file of the run. */
   created(store: object, file: string | undefined): void
 }
@@ -73,7 +75,14 @@ export function randomText(byteCount: number): string {
   return process.getBuiltinModule('node:crypto').randomBytes(byteCount).toString('base64url')
 }
 
-/** A UUID, by the same rule. */
+/** The UUID of 32 hexadecimal digits, two of which become the version and the variant. */
+export function uuidText(hex: string, version: 4 | 8): string {
+  const variant = ((Number.parseInt(hex[16], 16) & 3) | 8).toString(16)
+  const parts = [hex.slice(0, 8), hex.slice(8, 12), `${version}${hex.slice(13, 16)}`]
+  return [...parts, `${variant}${hex.slice(17, 20)}`, hex.slice(20)].join('-')
+}
+
+/** A random UUID; its function is looked up, too. */
 export function randomId(): string {
   return process.getBuiltinModule('node:crypto').randomUUID()
 }

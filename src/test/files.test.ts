@@ -4,6 +4,7 @@
  * That stores keep this promise on disks is in test/stress.
  */
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -173,4 +174,30 @@ test('a transaction that was not flushed may be in the file of who dies', async 
     found.add(store<number>({ file: 'a.db' }).size)
   })
   assert.deepEqual([...found].sort(), [0, 1])
+})
+
+/** What a run sees of a store that evicts and expires: printed by a process with hashes of its own. */
+const SEEN = `
+import { check } from ${JSON.stringify(new URL('./index.js', import.meta.url).href)}
+const seen = []
+await check({ seeds: 3 }, async ({ random, sleep, store }) => {
+  const values = store({ entriesMax: 4096 })
+  for (let n = 0; n < 9000; n++) values.set('key ' + Math.floor(random() * 6000), n)
+  seen.push([...values.keys()].join())
+  const brief = store({ ttlMs: 50 })
+  const watcher = brief.watch({ prefix: 'k' })
+  for (let n = 0; n < 40; n++) brief.set('k' + n, n)
+  await sleep(100)
+  seen.push(brief.size)
+  for (let n = 0; n < 80; n++) seen.push(JSON.stringify((await watcher.next()).value))
+  await watcher.return()
+})
+console.log(seen.join('\\n'))
+`
+
+test('what stores evict and expire is the same in each process', () => {
+  const args = [...process.execArgv, '--input-type=module', '--eval', SEEN]
+  const [first, second] = [1, 2].map(() => spawnSync(process.execPath, args, { encoding: 'utf8' }))
+  assert.ok(first.stdout.length > 4096, first.stderr)
+  assert.equal(second.stdout, first.stdout)
 })

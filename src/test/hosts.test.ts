@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { NonRetryableError, currentJob } from '../fleet/index.ts'
+import { FarCopy, NonRetryableError, currentJob } from '../fleet/index.ts'
 import { type World, check, exactlyOnce } from './index.ts'
 
 type Mails = { send(to: string): string; fail(): never; refuse(): never }
@@ -59,6 +59,27 @@ test('writes of a task whose leader is alone are committed later, or never', asy
   })
   assert.deepEqual([...seen].sort(), ['1', '2'])
 })
+
+test('tasks have copies of a store of their own, and so do those that replace them', () =>
+  check({ seeds: 60 }, async ({ connect, random, sleep, spawn, zone }) => {
+    const prices = connect().store<number>('prices')
+    await prices.set('tea', 250)
+    const replica = () =>
+      spawn(async () => {
+        await using copy = await connect().store<number>('prices').copy()
+        const thread = zone.create(`of ${copy.name}`, { workers: 1 })
+        assert.equal(await thread.run(() => FarCopy.get<number>('prices').get('tea')), 250)
+        assert.ok(FarCopy.get('prices').ageMs < 60_000)
+        await sleep(random() * 100)
+      }, 'replica')
+    const [first, second] = [replica(), replica()]
+    await sleep(random() * 50)
+    first.kill()
+    await Promise.all([second.join(), replica().join()])
+    assert.throws(() => FarCopy.get('prices'), { code: 'STORE_UNKNOWN' })
+    await using own = await prices.copy()
+    assert.equal(await spawn(() => FarCopy.get('prices').size).join(), own.size)
+  }))
 
 test('functions of jobs have the job that they are', () =>
   check({ seeds: 20, stall: 0 }, async ({ connect, host, sleep }) => {

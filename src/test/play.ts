@@ -24,7 +24,7 @@ const STEPS_WITHOUT_TIME_MAX = 500
 /** A timer of exactly this, the most that Node has, only keeps a process alive; it never fires here. */
 const FOREVER_MS = 2 ** 31 - 1
 /** The time of day at which a run begins. */
-const EPOCH_MS = Date.UTC(2026, 0, 1)
+export const EPOCH_MS = Date.UTC(2026, 0, 1)
 /** How many moves of time step the clock of the day, where that steps. */
 const CLOCK_STEPS = 0.05
 /** The choice that lets time pass. */
@@ -57,6 +57,12 @@ export class Actor implements Seeded {
     this.random = generator(Math.imul(play.seed + 1, 0x9e3779b1) + this.number)
     play.actors.push(this)
     parent?.children.add(this)
+  }
+
+  /** Of those that the first task has spawned each is one. */
+  get process(): string {
+    const { parent } = this
+    return parent === undefined ? '' : parent.process || `${this.number} `
   }
 
   step(what: string): Promise<void> {
@@ -267,6 +273,15 @@ export class Play {
     return () => {
       timer.isOver = true
     }
+  }
+
+  /** What rejects when so much time has passed, and what ends that. */
+  late(actor: Actor, ms: number, error: () => Error): [late: Promise<never>, end: () => void] {
+    let end = (): void => {}
+    const late = new Promise<never>((_, reject) => {
+      end = this.after(ms, () => this.ready(actor, `${ms} ms are over`, () => reject(error())))
+    })
+    return [late, end]
   }
 
   /** A task dies with those that it has spawned. */

@@ -61,9 +61,9 @@ fn store_make(
     let limits = <[f64; 6]>::try_from(limits).map_err(|_| wrong("expected six limits"))?;
     let [entries_max, bytes_max, value_bytes_max, ttl_ms, unflushed_bytes_max, weak] =
         limits.map(|limit| if limit.is_finite() { limit as u64 } else { u64::MAX });
-    let limits = Limits { entries_max, bytes_max, value_bytes_max, ttl_ms, evicts };
+    let limits = Limits { entries_max, bytes_max, value_bytes_max, ttl_ms, evicts, is_seeded };
     let file = (!file.is_empty()).then(|| File { path: file.into(), bytes_max: unflushed_bytes_max });
-    Ok(STORES.make(id, settings, limits, file, is_seeded, weak == 1).unwrap_or(0))
+    Ok(STORES.make(id, settings, limits, file, weak == 1).unwrap_or(0))
 }
 
 /// The number of the store with that name, 0 if no store has it.

@@ -160,7 +160,6 @@ impl Stores {
         settings: Text,
         limits: Limits,
         file: Option<File>,
-        is_seeded: bool,
         is_weak: bool,
     ) -> Option<u32> {
         let mut table = self.0.lock();
@@ -168,7 +167,7 @@ impl Stores {
             return None;
         }
         let journal = file.map(|file| Arc::new(Journal::new(file.path, file.bytes_max, clock, wall)));
-        let chosen = if is_seeded && journal.is_none() { seeded } else { clock };
+        let chosen = if limits.is_seeded && journal.is_none() { seeded } else { clock };
         let store = Arc::new(Store::with_journal(limits, chosen, journal.clone()));
         let handles = is_weak.then_some(0);
         let number = table.insert(Some(id), Known { store: Arc::clone(&store), settings, handles });
@@ -383,9 +382,9 @@ mod tests {
     #[test]
     fn a_name_belongs_to_one_store_until_it_is_closed() {
         let stores = Stores::default();
-        let first = stores.make(text("a"), text("{}"), OPEN, None, false, false).expect("a free name");
-        assert_eq!(stores.make(text("a"), text("{}"), OPEN, None, false, false), None);
-        stores.make(text("b"), text("{}"), OPEN, None, false, false).expect("a free name");
+        let first = stores.make(text("a"), text("{}"), OPEN, None, false).expect("a free name");
+        assert_eq!(stores.make(text("a"), text("{}"), OPEN, None, false), None);
+        stores.make(text("b"), text("{}"), OPEN, None, false).expect("a free name");
         assert_eq!((stores.number(&text("a")), stores.id(first)), (Some(first), Some(text("a"))));
         assert_eq!((stores.count(), stores.names(1)), (2, vec![text("a")]));
         let held = stores.get(first).expect("an open store");
@@ -393,7 +392,7 @@ mod tests {
         assert!(held.is_closed());
         assert_eq!((stores.number(&text("a")), stores.settings(first)), (None, None));
         assert_ne!(
-            stores.make(text("a"), text("{}"), OPEN, None, false, false),
+            stores.make(text("a"), text("{}"), OPEN, None, false),
             Some(first),
             "no number is used again"
         );
@@ -402,7 +401,7 @@ mod tests {
     #[test]
     fn a_weak_store_closes_with_the_last_handle_on_it() {
         let make = |id: &str, is_weak: bool| {
-            STORES.make(text(id), text("{}"), OPEN, None, false, is_weak).expect("a free name")
+            STORES.make(text(id), text("{}"), OPEN, None, is_weak).expect("a free name")
         };
         let (weak, lasting) = (make("weak", true), make("lasting", false));
         let [first, second, other] =

@@ -31,6 +31,9 @@ pub struct Limits {
     pub ttl_ms: u64,
     /// Whether a full store evicts; otherwise it refuses.
     pub evicts: bool,
+    /// Of a seeded run: its clock, and one shard, so that what is evicted and what expires first follows from
+    /// its use alone, and from no hash of this process.
+    pub is_seeded: bool,
 }
 
 impl Limits {
@@ -41,6 +44,9 @@ impl Limits {
 
     /// How many shards, a power of two.
     pub(crate) fn shards(&self) -> u64 {
+        if self.is_seeded {
+            return 1;
+        }
         if !self.is_bounded() || !self.evicts {
             return SHARDS_MAX;
         }

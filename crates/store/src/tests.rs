@@ -15,8 +15,14 @@ use std::{
 
 use crate::*;
 
-pub(crate) const OPEN: Limits =
-    Limits { entries_max: u64::MAX, bytes_max: u64::MAX, value_bytes_max: 1 << 20, ttl_ms: 0, evicts: true };
+pub(crate) const OPEN: Limits = Limits {
+    entries_max: u64::MAX,
+    bytes_max: u64::MAX,
+    value_bytes_max: 1 << 20,
+    ttl_ms: 0,
+    evicts: true,
+    is_seeded: false,
+};
 /// Under Miri still several writes, ends and removals of most of 40 keys.
 const STEPS: u64 = if cfg!(miri) { 120 } else { 20_000 };
 /// Writes to a bounded store; under Miri still more than any of them has room for.

@@ -58,8 +58,14 @@ static CLOSED: LazyLock<Arc<Store>> = LazyLock::new(|| {
     // Without bounds: such stores have the most parts, and who walks over those of a store may find it closed
     // on the way.
     let most = u64::MAX;
-    let limits =
-        Limits { entries_max: most, bytes_max: most, value_bytes_max: most, ttl_ms: 0, evicts: false };
+    let limits = Limits {
+        entries_max: most,
+        bytes_max: most,
+        value_bytes_max: most,
+        ttl_ms: 0,
+        evicts: false,
+        is_seeded: false,
+    };
     let store = Store::new(limits, || 1);
     store.close();
     Arc::new(store)

@@ -4,6 +4,7 @@
  * Values are those of a store of the process, which the copy alone writes; how old they may be is beside
  * them, so that any thread can ask.
  */
+import { effects } from '../../base/index.ts'
 import { type Store, store } from '../../store/index.ts'
 import type { Connected, Entry, KeyValue } from '../engine/engine.ts'
 import { type CopySettings, checkName } from '../settings.ts'
@@ -11,7 +12,9 @@ import { changeOf } from './change.ts'
 import { Following } from './following.ts'
 
 const AGES = 'corespun fleet copies'
-const idOf = (name: string): string => `corespun fleet copy ${name}`
+/** In a seeded run each task that is a process has copies of its own, and that of the first task. */
+const keyOf = (name: string): string => `${effects.seeded?.()?.process ?? ''}${name}`
+const idOf = (key: string): string => `corespun fleet copy ${key}`
 /** The same in all threads. */
 const nowMs = (): number => Number(process.hrtime.bigint()) / 1e6
 
@@ -35,14 +38,16 @@ const nowMs = (): number => Number(process.hrtime.bigint()) / 1e6
 export class FarCopy<Value> {
   /** The name of the store in the fleet. */
   readonly name: string
+  /** Of its values and its age. */
+  readonly #key: string
   readonly #values: Store<Value>
-  readonly #ages: Store<number>
+  readonly #ages = store.getOrCreate<number>(AGES)
   #following: Following | undefined
 
-  private constructor(name: string, values: Store<Value>, ages: Store<number>) {
+  private constructor(name: string, key: string, values: Store<Value>) {
     this.name = name
+    this.#key = key
     this.#values = values
-    this.#ages = ages
   }
 
   /**
@@ -51,7 +56,9 @@ export class FarCopy<Value> {
    */
   static get<Value = unknown>(name: string): FarCopy<Value> {
     checkName('FarCopy.get()', name)
-    return new FarCopy(name, store.get<Value>(idOf(name)), store.getOrCreate<number>(AGES))
+    const own = keyOf(name)
+    const key = store.getOrCreate<number>(AGES).has(own) ? own : name
+    return new FarCopy(name, key, store.get<Value>(idOf(key)))
   }
 
   /** @internal */
@@ -62,13 +69,13 @@ export class FarCopy<Value> {
     { bytesMax, checkMs }: CopySettings,
   ): Promise<FarCopy<Value>> {
     const limits = bytesMax === undefined ? {} : { bytesMax }
-    const own = store.create<Value>(idOf(name), { eviction: 'none', ...limits })
-    const copy = new FarCopy(name, own, store.getOrCreate<number>(AGES))
+    const key = keyOf(name)
+    const copy = new FarCopy(name, key, store.create<Value>(idOf(key), { eviction: 'none', ...limits }))
     copy.#following = new Following(clock, values, {
       checkMs,
       nowMs,
       apply: (entry) => copy.#apply(entry),
-      confirmed: (atMs) => copy.#ages.set(name, atMs),
+      confirmed: (atMs) => copy.#ages.set(key, atMs),
     })
     try {
       await copy.#following.begin()
@@ -101,7 +108,7 @@ export class FarCopy<Value> {
    * closed.
    */
   get ageMs(): number {
-    return nowMs() - (this.#ages.get(this.name) ?? -Infinity)
+    return nowMs() - (this.#ages.get(this.#key) ?? -Infinity)
   }
 
   /** End the copy, in the thread that has made it; in others this does nothing. */
@@ -109,7 +116,7 @@ export class FarCopy<Value> {
     if (this.#following === undefined) return
     this.#following.close()
     this.#following = undefined
-    this.#ages.delete(this.name)
+    this.#ages.delete(this.#key)
     this.#values.close()
   }
 

@@ -81,7 +81,7 @@ impl Host {
     fn open(&mut self, id: &str) -> (u32, u32) {
         let id: Text = id.encode_utf16().collect();
         let number = STORES
-            .make(id, Text::default(), Limits { value_bytes_max: u64::MAX, ..OPEN }, None, false, false)
+            .make(id, Text::default(), Limits { value_bytes_max: u64::MAX, ..OPEN }, None, false)
             .expect("a free name");
         (number, self.state.open_store(number).expect("an open store"))
     }

@@ -11,6 +11,7 @@ import {
   type Clock,
   type End,
   type Engine,
+  type Entry,
   type Found,
   type KeyValue,
   type Lease,
@@ -209,12 +210,23 @@ export class MemoryEngine implements Engine, Messages {
       last: () => this.#confirmed(`reading ${name}`, () => values.last),
       watch: (on, { from = 'start', key, over } = {}) => {
         let isOver = false
-        // One that is carried late comes behind what it was carried after; one that is lost never comes.
+        const late: Entry[] = []
+        const arrive = (): void => {
+          for (const entry of late.splice(0)) if (!isOver && !this.#isClosed) on(entry)
+        }
+        const { network } = this.#broker
+        // As servers do: in order, and what is lost comes later.
+        const again = (): void => {
+          if (late.length === 0 || isOver || this.#isClosed) return
+          network.carry(this.#client, arrive)
+          if (network.confirmMs > 0) this.clock.after(network.confirmMs, again)
+        }
         const received: typeof on = (entry) => {
           if (key !== undefined && key !== entry.key) return
-          this.#broker.network.carry(this.#client, () => void (isOver || this.#isClosed || on(entry)))
+          if (late.push(entry) === 1) again()
+          else network.carry(this.#client, arrive)
         }
-        return this.#confirmed(`watching ${name}`, () => {
+        const begun = this.#confirmed(`watching ${name}`, () => {
           const watched = values.watch(received, from)
           const end = this.#kept(() => {
             watched()
@@ -225,6 +237,7 @@ export class MemoryEngine implements Engine, Messages {
             end()
           }
         })
+        return begun.then((end) => (arrive(), end))
       },
     }
   }
