@@ -18,6 +18,9 @@ import { seedFibers } from './fibers.ts'
 import { Play, current } from './play.ts'
 import { strategyOf } from './strategies.ts'
 
+export { check } from './check.ts'
+export type { World } from './world.ts'
+
 /** Most steps of a run before it counts as endless: machines are played for minutes. */
 const STEPS_OF_RUN_MAX = 1_000_000
 /** Most steps that a fiber makes before it may have to step aside. */

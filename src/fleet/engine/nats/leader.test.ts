@@ -1,16 +1,12 @@
 /**
  * What writes on a condition mean at a leader that is played: writes are in flight before they are committed,
- * and while the leader is alone it accepts them and commits none.
- *
- * All follows from a seed, in simulated time. CORESPUN_SEED runs the one that a failure names,
- * CORESPUN_SEEDS=1000 plays 1,000 instead of 60.
+ * and while the leader is alone it accepts them and commits none. All follows from a seed (corespun/test).
  */
 import assert from 'node:assert/strict'
-import { type TestContext, test } from 'node:test'
-import { setImmediate as turn } from 'node:timers/promises'
+import { test } from 'node:test'
 import type { Msg, MsgHdrs, NatsConnection } from '@nats-io/transport-node'
 import { hasCode } from '../../errors.ts'
-import { generator, seeds } from '../../../base/index.ts'
+import { check } from '../../../test/played.test.support.ts'
 import { CONFIRM_MS, confirmed } from './confirmed.ts'
 import { Requests } from './requests.ts'
 import { Streams } from './stored.ts'
@@ -88,83 +84,62 @@ class Leader {
   }
 }
 
-/** One run of writers against the leader; how often each of them had which end. */
-async function run(t: TestContext, seed: number, isEverAlone: boolean): Promise<Record<string, number>> {
-  const random = generator(seed)
-  let nowMs = 0
-  t.mock.timers.enable({ apis: ['setTimeout'] })
-  t.mock.method(performance, 'now', () => nowMs)
-  const pass = async (ms: number): Promise<void> => {
-    nowMs += ms
-    t.mock.timers.tick(ms)
-    await turn()
-  }
-  const leader = new Leader()
-  const newHeaders = (): MsgHdrs => new Map<string, string>() as unknown as MsgHdrs
-  const streams = new Streams(new Requests(leader.connection, 'replies'), newHeaders)
+/** Runs of writers against the leader, one for each seed; how often writes had which end. */
+async function seeded(isEverAlone: boolean): Promise<Record<string, number>> {
   const ends: Record<string, number> = {}
-  let open = 0
-  const write = async (subject: string, text: string, sequence: number): Promise<void> => {
-    const written = streams.write(subject, Buffer.from(text), { sequence })
-    const isCommitted = (): boolean => leader.committed.get(subject)?.texts.includes(text) ?? false
-    let end = 'written'
-    try {
-      await confirmed('writing', written, { key: subject, revision: sequence })
-      assert.ok(isCommitted(), `${text} is confirmed, and no server has it`)
-    } catch (error) {
-      assert.ok(hasCode(error, 'FLEET_CONFLICT', 'FLEET_TIMEOUT'), String(error))
-      end = error.code
-      const isTaken = leader.sequenceOf(subject) !== sequence
-      if (end === 'FLEET_CONFLICT') assert.ok(isTaken && !isCommitted(), `${text} conflicts with nobody`)
+  await check({ seeds: 60, stall: 0, stepsMax: 1_000_000 }, async ({ random, sleep }) => {
+    const leader = new Leader()
+    const newHeaders = (): MsgHdrs => new Map<string, string>() as unknown as MsgHdrs
+    const streams = new Streams(new Requests(leader.connection, 'replies'), newHeaders)
+    let open = 0
+    const write = async (subject: string, text: string, sequence: number): Promise<void> => {
+      const written = streams.write(subject, Buffer.from(text), { sequence })
+      const isCommitted = (): boolean => leader.committed.get(subject)?.texts.includes(text) ?? false
+      let end = 'written'
+      try {
+        await confirmed('writing', written, { key: subject, revision: sequence })
+        assert.ok(isCommitted(), `${text} is confirmed, and no server has it`)
+      } catch (error) {
+        assert.ok(hasCode(error, 'FLEET_CONFLICT', 'FLEET_TIMEOUT'), String(error))
+        end = error.code
+        const isTaken = leader.sequenceOf(subject) !== sequence
+        if (end === 'FLEET_CONFLICT') assert.ok(isTaken && !isCommitted(), `${text} conflicts with nobody`)
+      }
+      ends[end] = (ends[end] ?? 0) + 1
+      open--
     }
-    ends[end] = (ends[end] ?? 0) + 1
-    open--
-  }
-  const writes: Promise<void>[] = []
-  for (let step = 0; step < STEPS; step++) {
-    const subject = SUBJECTS[Math.floor(random() * SUBJECTS.length)]
-    if (random() < 0.6) {
-      open++
-      writes.push(write(subject, `write ${writes.length}`, leader.sequenceOf(subject)))
+    const writes: Promise<void>[] = []
+    for (let step = 0; step < STEPS; step++) {
+      const subject = SUBJECTS[Math.floor(random() * SUBJECTS.length)]
+      if (random() < 0.6) {
+        open++
+        writes.push(write(subject, `write ${writes.length}`, leader.sequenceOf(subject)))
+      }
+      if (isEverAlone && random() < 0.05) leader.isAlone = true
+      else if (leader.isAlone && random() < 0.05) {
+        leader.isAlone = false
+        // Another one has been elected, which never had it.
+        if (random() < 0.5) leader.inFlight.clear()
+      }
+      if (!leader.isAlone && random() < 0.7) leader.commit()
+      await sleep(STEP_MS)
     }
-    if (isEverAlone && random() < 0.05) leader.isAlone = true
-    else if (leader.isAlone && random() < 0.05) {
-      leader.isAlone = false
-      // Another one has been elected, which never had it.
-      if (random() < 0.5) leader.inFlight.clear()
+    for (let spentMs = 0; open > 0 && spentMs < SETTLED_MS; spentMs += STEP_MS) {
+      leader.commit()
+      await sleep(STEP_MS)
     }
-    if (!leader.isAlone && random() < 0.7) leader.commit()
-    await pass(STEP_MS)
-  }
-  leader.isAlone = false
-  for (let spentMs = 0; open > 0 && spentMs < SETTLED_MS; spentMs += STEP_MS) {
-    leader.commit()
-    await pass(STEP_MS)
-  }
-  assert.equal(open, 0, 'a write has not ended')
-  await Promise.all(writes)
-  t.mock.reset()
+    assert.equal(open, 0, 'a write has not ended')
+    await Promise.all(writes)
+  })
   return ends
 }
 
-/** One run for each seed. */
-async function seeded(t: TestContext, isEverAlone: boolean): Promise<Record<string, number>> {
-  const all: Record<string, number> = {}
-  for (const seed of seeds(60)) {
-    const ends = await run(t, seed, isEverAlone).catch((cause: unknown) => {
-      throw new Error(`CORESPUN_SEED=${seed}: ${String(cause)}`, { cause })
-    })
-    for (const [end, count] of Object.entries(ends)) all[end] = (all[end] ?? 0) + count
-  }
-  return all
-}
-
-test('a write conflicts only with one that is committed, however long its leader is alone', async (t) => {
-  const ends = await seeded(t, true)
+test('a write conflicts only with one that is committed, however long its leader is alone', async () => {
+  const ends = await seeded(true)
   assert.ok(ends.FLEET_TIMEOUT > 0, 'no leader was alone for long')
 })
 
-test('a write that meets another one in flight waits for what becomes of that', async (t) => {
-  const ends = await seeded(t, false)
+test('a write that meets another one in flight waits for what becomes of that', async () => {
+  const ends = await seeded(false)
   assert.deepEqual(Object.keys(ends).sort(), ['FLEET_CONFLICT', 'written'])
 })
