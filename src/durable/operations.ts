@@ -3,7 +3,7 @@
  *
  * Arguments are checked here; what is done is in held.ts, which this file has as an interface of context.ts.
  */
-import { TIMER_MS_MAX, anything, integer, milliseconds, optionsOf } from '../base/index.ts'
+import { TIMER_MS_MAX, anything, integer, milliseconds, optionsOf, uuidText } from '../base/index.ts'
 import { type Operation, Schedule, attempt } from '../fiber/index.ts'
 import { runningFiber } from '../fiber/internal.ts'
 import { encode } from '../transport/index.ts'
@@ -369,14 +369,7 @@ export function* id(): Operation<string> {
 /** Follows from the run and from where in it the code is. */
 export function uuidOf(what: Asked): string {
   const hex = [1, 2, 3, 4].map((salt) => (hashOf(what, salt) >>> 0).toString(16).padStart(8, '0')).join('')
-  const variant = ((Number.parseInt(hex[16], 16) & 3) | 8).toString(16)
-  return [
-    hex.slice(0, 8),
-    hex.slice(8, 12),
-    `8${hex.slice(13, 16)}`,
-    `${variant}${hex.slice(17, 20)}`,
-    hex.slice(20),
-  ].join('-')
+  return uuidText(hex, 8)
 }
 
 /** It sets the hashes of salts apart: a salt as it is would be undone by its digit, which is hashed first. */

@@ -5,8 +5,8 @@
  * For the other folders of this package; not part of its API.
  */
 export { HttpError, statusOf } from './errors.ts'
-export type { Hub } from './message/hub.ts'
-export type { Grant, Rooms, Wire, WireEvents } from './message/wire.ts'
+export type { Hub, MemberRooms } from './message/hub.ts'
+export type { Grant, Wire, WireEvents } from './message/wire.ts'
 export { wrong } from './message/limits.ts'
 export { developmentTls, serve, serveVersion } from './serve.ts'
 export type { VersionOrder } from './cluster/protocol.ts'
@@ -18,5 +18,6 @@ export const served = async () => {
   const { HttpError } = await import('./errors.ts')
   const { appOf } = await import('./server.ts')
   const { checkRoom, payloadOf } = await import('./websocket/message.ts')
-  return { HttpError, appOf, checkRoom, payloadOf }
+  const { MemberRooms } = await import('./message/hub.ts')
+  return { HttpError, MemberRooms, appOf, checkRoom, payloadOf }
 }

@@ -8,7 +8,7 @@ import { readFile } from 'node:fs/promises'
 import { Readable, Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { test } from 'node:test'
-import { setTimeout as wait } from 'node:timers/promises'
+import { setInterval as interval, scheduler, setTimeout as wait } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { durable, pause, runs, step as runStep } from '../durable/index.ts'
 import { Schedule, all, fork, sleep as fiberSleep } from '../fiber/index.ts'
@@ -448,6 +448,44 @@ test('hrtime() counts from an earlier one, to the ns', () =>
     const [s, ns] = process.hrtime(before)
     const leftNs = (s - 1) * 1e9 + ns
     assert.ok(leftNs >= -1000 && leftNs <= 1000, `${s} s, ${ns} ns`)
+  }))
+
+test('every clock and timer of Node is that of the run', () =>
+  check({ seeds: 20, stall: 0, leaks: true }, async ({ now, sleep }) => {
+    performance.mark('begin of a run')
+    await sleep(90_000)
+    performance.mark('end of a run')
+    assert.equal(performance.measure('a run', 'begin of a run', 'end of a run').duration, 90_000)
+    assert.equal(process.uptime(), 90)
+    assert.equal(performance.timeOrigin + performance.now(), now())
+    const format = new Intl.DateTimeFormat('en', { dateStyle: 'full', timeStyle: 'full' })
+    assert.equal(format.format(), format.format(now()))
+    assert.deepEqual(format.formatToParts(), format.formatToParts(now()))
+    const { Temporal } = globalThis as { Temporal?: { Now: Record<string, (zone?: string) => object> } }
+    if (Temporal !== undefined) {
+      assert.equal(String(Temporal.Now['instant']()), '2026-01-01T00:01:30Z')
+      assert.equal(String(Temporal.Now['plainDateTimeISO']('Asia/Tokyo')), '2026-01-01T09:01:30')
+      assert.equal(String(Temporal.Now['plainDateISO']('Asia/Tokyo')), '2026-01-01')
+      assert.equal(String(Temporal.Now['plainTimeISO']('UTC')), '00:01:30')
+      assert.match(String(Temporal.Now['zonedDateTimeISO']()), /^20(26|25)-/)
+    }
+    const begun = now()
+    const signal = AbortSignal.any([AbortSignal.timeout(250), AbortSignal.timeout(60_000)])
+    await new Promise((resolve) => signal.addEventListener('abort', resolve))
+    assert.equal((signal.reason as DOMException).name, 'TimeoutError')
+    assert.equal(now() - begun, 250)
+    await scheduler.yield()
+    const ticks: [value: string, atMs: number][] = []
+    for await (const value of interval(100, 'tick')) {
+      ticks.push([value, now() - begun])
+      if (ticks.length === 3) break
+      await sleep(ticks.length === 1 ? 150 : 0)
+    }
+    assert.deepEqual(ticks, [
+      ['tick', 350],
+      ['tick', 500],
+      ['tick', 550],
+    ])
   }))
 
 test('streams of Node in memory are played', () =>

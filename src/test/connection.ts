@@ -4,9 +4,9 @@
  * A message is a head, bytes of a body, the end of one, or what a WebSocket sends. Messages are delayed, wait
  * for a reader that is slow, and stop when the connection is reset: by the seed, or with one of its tasks.
  */
-import type { Grant, Wire, WireEvents, served } from '../http/internal.ts'
+import type { Grant, MemberRooms, Wire, WireEvents, served } from '../http/internal.ts'
 import { type Actor, type Play, type Wait, current } from './play.ts'
-import { type Carrier, type SeededRooms, type ClientEnd, ServerEnd } from './sockets.ts'
+import { type Carrier, type ClientEnd, ServerEnd } from './sockets.ts'
 
 /** Bytes of a direction that are sent and not read. */
 const WINDOW_BYTES = 65_536
@@ -17,7 +17,7 @@ export type HttpParts = Awaited<ReturnType<typeof served>>
 /** What a connection has of its server. */
 export interface Served {
   readonly app: ReturnType<HttpParts['appOf']>
-  readonly rooms: SeededRooms
+  readonly rooms: MemberRooms
   readonly connections: Set<Connection>
 }
 

@@ -99,14 +99,13 @@ async function outcomeOf(
 ): Promise<JobOutcome> {
   const work = async (): Promise<Uint8Array> => encode(await fn(...(decode(args) as unknown[])))
   const job = new Job(play, owner, `${name} of ${key}`, work)
-  let late = (): void => {}
   const aborted = new Promise<never>((_, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason), { once: true })
-    late = () => reject(new ZoneError('TASK_TIMEOUT', { zone, timeoutMs, started: true }))
   })
-  const end = play.after(timeoutMs, () => play.ready(owner, `${timeoutMs} ms are over`, late))
+  const facts = { zone, timeoutMs, started: true }
+  const [late, end] = play.late(owner, timeoutMs, () => new ZoneError('TASK_TIMEOUT', facts))
   try {
-    const frame = await Promise.race([current.run(owner, () => job.join()), aborted])
+    const frame = await Promise.race([current.run(owner, () => job.join()), aborted, late])
     return [false, frame]
   } catch (error) {
     return [true, errorFrame(error), error instanceof NonRetryableError]

@@ -11,7 +11,7 @@ import { wrong } from './errors.ts'
 import type { SeededNetwork } from './network.ts'
 import type { Settings } from './options.ts'
 import type { Actor, Play, Wait } from './play.ts'
-import { SeededRooms, ClientEnd } from './sockets.ts'
+import { ClientEnd } from './sockets.ts'
 
 /** Options of a server: those of `createApp`, and `port`. */
 export interface SeededServeOptions<Pattern extends string = string> extends AppOptions<Pattern> {
@@ -71,7 +71,8 @@ export class SeededHttp {
     const { port: chosen } = optionsOf(asked === undefined ? {} : { port: asked }, kinds, wrong, 'serve()')
     const owner = this.#play.actor('serve()')
     const made = this.#parts.appOf(app)
-    const rooms = new SeededRooms(made.hub)
+    const rooms = new this.#parts.MemberRooms()
+    made.hub.open(rooms)
     const listening: Listening = { app: made, rooms, owner, connections: new Set(), waiting: [] }
     await owner.step('serve()')
     let port = chosen || PORTS_FREE

@@ -5,8 +5,8 @@
  * the real ones. The real ones return with the end of the check.
  */
 import { promisify } from 'node:util'
-import { TIMER_MS_MAX } from '../base/index.ts'
-import { type Actor, current } from './play.ts'
+import { TIMER_MS_MAX, uuidText } from '../base/index.ts'
+import { type Actor, EPOCH_MS, current } from './play.ts'
 import { ClientEnd } from './sockets.ts'
 
 type Any = (...args: never[]) => unknown
@@ -88,9 +88,7 @@ function timerOf(
 export function uuidOf(actor: Actor): string {
   const bytes = Buffer.alloc(16)
   filled(actor, bytes)
-  bytes[6] = (bytes[6] & 0x0f) | 0x40
-  bytes[8] = (bytes[8] & 0x3f) | 0x80
-  return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
+  return uuidText(bytes.toString('hex'), 4)
 }
 
 /** As `randomFillSync()`: offset and size are of elements. */
@@ -139,41 +137,88 @@ function mockClocks(within: Within): void {
     return [(sinceNs - leftNs) / 1e9, leftNs]
   })
   within(process.hrtime, 'bigint', (actor) => BigInt(nowNs(actor)))
+  const { mark } = performance
+  within(performance, 'mark', ({ play }, name: string, options?: object) =>
+    Reflect.apply(mark, performance, [name, { startTime: play.nowMs(), ...options }]),
+  )
+  within(process, 'uptime', ({ play }) => play.nowMs() / 1000)
+  const { Temporal } = globalThis as { readonly Temporal?: TemporalNow }
+  // Absent before Node 26.
+  if (Temporal === undefined) return
+  const { Now, Instant } = Temporal
+  const zoned = ({ play }: Actor, zone = Now.timeZoneId()) =>
+    Instant.fromEpochMilliseconds(Math.floor(play.wallMs())).toZonedDateTimeISO(zone)
+  within(Now, 'zonedDateTimeISO', zoned)
+  within(Now, 'instant', (actor) => zoned(actor)['toInstant']())
+  for (const kind of ['DateTime', 'Date', 'Time'])
+    within(Now, `plain${kind}ISO`, (actor, zone?: string) => zoned(actor, zone)[`toPlain${kind}`]())
+}
+
+/** What is used of it; the declarations of Node 20 lack it. */
+interface TemporalNow {
+  readonly Now: { timeZoneId(): string }
+  readonly Instant: {
+    fromEpochMilliseconds(ms: number): { toZonedDateTimeISO(zone: string): Record<string, () => unknown> }
+  }
+}
+
+/** Where a date is formatted that is not passed, it is that of the run. */
+function mockFormats(define: Define): void {
+  const { prototype } = Intl.DateTimeFormat
+  const nowMs = (): number | undefined => current.getStore()?.play.wallMs()
+  const { get } = Object.getOwnPropertyDescriptor(prototype, 'format')!
+  define(prototype, 'format', {
+    get(this: Intl.DateTimeFormat) {
+      const real = Reflect.apply(get!, this, []) as Intl.DateTimeFormat['format']
+      return current.getStore() === undefined ? real : (date?: Date | number) => real(date ?? nowMs())
+    },
+  })
+  const { formatToParts: parts } = prototype
+  const value = function (this: Intl.DateTimeFormat, date?: Date | number): Intl.DateTimeFormatPart[] {
+    return Reflect.apply(parts, this, [date ?? nowMs()])
+  }
+  define(prototype, 'formatToParts', { value, writable: true })
 }
 
 /** Replace them all; what is returned undoes it. */
 export function mockGlobals(): () => void {
   const undone: (() => void)[] = []
-  const put = (on: object, name: string, make: (real: Any) => unknown): void => {
+  const define: Define = (on, name, made) => {
     const before = Object.getOwnPropertyDescriptor(on, name)
-    const value = make(Reflect.get(on, name) as Any)
-    const enumerable = before?.enumerable === true
-    Object.defineProperty(on, name, { value, writable: true, configurable: true, enumerable })
+    Object.defineProperty(on, name, {
+      configurable: true,
+      enumerable: before?.enumerable === true,
+      ...made,
+    })
     undone.push(() => {
       if (before === undefined) Reflect.deleteProperty(on, name)
       else Object.defineProperty(on, name, before)
     })
   }
   /** A function of a run's tasks; others get the real one. */
-  const within = (on: object, name: string, seeded: (actor: Actor, ...args: never[]) => unknown): void =>
-    put(on, name, (real) => {
-      const replaced = function (this: unknown, ...args: never[]): unknown {
-        const actor = current.getStore()
-        return actor === undefined ? Reflect.apply(real, this, args) : seeded(actor, ...args)
-      }
-      return Object.assign(replaced, real)
-    })
+  const within: Within = (on, name, seeded) => {
+    const real = Reflect.get(on, name) as Any
+    const replaced = function (this: unknown, ...args: never[]): unknown {
+      const actor = current.getStore()
+      return actor === undefined ? Reflect.apply(real, this, args) : seeded(actor, ...args)
+    }
+    define(on, name, { value: Object.assign(replaced, real), writable: true })
+  }
   mockTimers(within)
   within(globalThis, 'fetch', ({ play }, ...args: Parameters<typeof fetch>) => play.fetch(...args))
   mockRandom(within)
   mockClocks(within)
-  put(globalThis, 'Date', (real) => dateOf(real as unknown as DateConstructor))
+  mockFormats(define)
+  const { timeOrigin } = performance
+  define(performance, 'timeOrigin', {
+    get: () => (current.getStore() === undefined ? timeOrigin : EPOCH_MS),
+  })
+  define(globalThis, 'Date', { value: dateOf(Date), writable: true })
   const socket = Object.getOwnPropertyDescriptor(globalThis, 'WebSocket')
   // Absent in Node 20. To read it loads it, which takes tens of milliseconds.
   if (socket !== undefined) {
     const value = socketOf(() => (socket.get?.call(globalThis) ?? socket.value) as SocketMaker)
-    Object.defineProperty(globalThis, 'WebSocket', { value, writable: true, configurable: true })
-    undone.push(() => void Object.defineProperty(globalThis, 'WebSocket', socket))
+    define(globalThis, 'WebSocket', { value, writable: true })
   }
   const { syncBuiltinESMExports } = process.getBuiltinModule('node:module')
   syncBuiltinESMExports()
@@ -183,6 +228,7 @@ export function mockGlobals(): () => void {
   }
 }
 
+type Define = (on: object, name: string, made: PropertyDescriptor) => void
 type Within = (on: object, name: string, seeded: (actor: Actor, ...args: never[]) => unknown) => void
 
 function mockTimers(within: Within): void {
@@ -229,6 +275,22 @@ function mockTimers(within: Within): void {
   within(promises, 'setImmediate', (actor: Actor, value: unknown, options: object) =>
     sleepOf(actor, 'setImmediate()', 0, value, options),
   )
+  within(promises.scheduler, 'yield', (actor) => sleepOf(actor, 'scheduler.yield()', 0, undefined))
+  within(promises, 'setInterval', ticks)
+  within(AbortSignal, 'timeout', (actor: Actor, ms: number) => {
+    const controller = new AbortController()
+    const late = (): void =>
+      controller.abort(new DOMException('The operation was aborted due to timeout', 'TimeoutError'))
+    timerOf(actor, 'AbortSignal.timeout()', ms, false, late).unref()
+    return controller.signal
+  })
+}
+
+/** That of node:timers/promises: one that is read late has what it missed at once. */
+async function* ticks(actor: Actor, ms = 1, value?: unknown, options?: object): AsyncGenerator {
+  const everyMs = Math.max(1, timerMs(ms) || 1)
+  for (let atMs = actor.play.nowMs() + everyMs; ; atMs += everyMs)
+    yield await sleepOf(actor, 'setInterval()', atMs - actor.play.nowMs(), value, options)
 }
 
 /** Resolves with `value` when so much time has passed. */

@@ -6,7 +6,7 @@
  *   client: connecting --granted--> open --close() or a close frame--> closing --the server's end--> closed
  *   A connection that is lost is 1006 at both ends; the server notices one that is cut off by its pings.
  */
-import type { Grant, Hub, Rooms, Wire, WireEvents } from '../http/internal.ts'
+import type { Grant, MemberRooms, Wire, WireEvents } from '../http/internal.ts'
 
 /** What both ends use of their connection. */
 export interface Carrier {
@@ -193,31 +193,10 @@ export class ClientEnd implements SeededSocket {
   }
 }
 
-/** The sockets of a server, by rooms. */
-export class SeededRooms implements Rooms {
-  readonly #rooms = new Map<string, Set<Wire>>()
-
-  constructor(hub: Hub) {
-    hub.open(this)
-  }
-
-  publish(room: string, message: Data, except: Wire | undefined): void {
-    for (const member of [...(this.#rooms.get(room) ?? [])]) if (member !== except) member.send(message)
-  }
-
-  join(room: string, wire: Wire): void {
-    this.#rooms.set(room, (this.#rooms.get(room) ?? new Set()).add(wire))
-  }
-
-  leave(room: string, wire: Wire): void {
-    this.#rooms.get(room)?.delete(wire)
-  }
-}
-
 /** A socket of a server, as its handlers have it. */
 export class ServerEnd implements Wire {
   readonly carrier: Carrier
-  readonly #rooms: SeededRooms
+  readonly #rooms: MemberRooms
   readonly #grant: Grant
   readonly #events: WireEvents
   readonly #client: ClientEnd
@@ -228,7 +207,7 @@ export class ServerEnd implements Wire {
   #code: number | undefined
   #late = (): void => {}
 
-  constructor(carrier: Carrier, rooms: SeededRooms, grant: Grant, events: WireEvents, client: ClientEnd) {
+  constructor(carrier: Carrier, rooms: MemberRooms, grant: Grant, events: WireEvents, client: ClientEnd) {
     this.carrier = carrier
     this.#rooms = rooms
     this.#grant = grant

@@ -123,11 +123,8 @@ async function within<Value>(
   ms: number,
   work: () => Value | Promise<Value>,
 ): Promise<Value> {
-  let expire = (): void => {}
-  const late = new Promise<never>((_, reject) => {
-    expire = () => reject(new CheckError('CHECK_LATE', { what: work.name || 'the work', ms }))
-  })
-  const end = play.after(ms, () => play.ready(actor, `${ms} ms are over`, expire))
+  const facts = { what: work.name || 'the work', ms }
+  const [late, end] = play.late(actor, ms, () => new CheckError('CHECK_LATE', facts))
   try {
     return await Promise.race([work(), late])
   } finally {

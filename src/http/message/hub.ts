@@ -15,6 +15,28 @@ export interface Relay {
   send(room: string, message: string | Uint8Array): void
 }
 
+/** Rooms whose members this thread keeps. */
+export class MemberRooms implements Rooms {
+  readonly #rooms = new Map<string, Set<Wire>>()
+
+  publish(room: string, message: string | Uint8Array, except: Wire | undefined): void {
+    const members = this.#rooms.get(room)
+    if (members === undefined) return
+    for (const member of [...members]) if (member !== except) member.send(message)
+  }
+
+  join(room: string, member: Wire): void {
+    const members = this.#rooms.get(room)
+    if (members === undefined) this.#rooms.set(room, new Set([member]))
+    else members.add(member)
+  }
+
+  leave(room: string, member: Wire): void {
+    const members = this.#rooms.get(room)
+    if (members?.delete(member) === true && members.size === 0) this.#rooms.delete(room)
+  }
+}
+
 export class Hub {
   /** Passes an error of a handler to the app. */
   readonly report: (error: unknown, request: Request, where: string) => void

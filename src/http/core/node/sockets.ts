@@ -8,8 +8,8 @@ import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { messageOf } from '../../../base/index.ts'
 import { HttpError } from '../../errors.ts'
-import type { Hub } from '../../message/hub.ts'
-import type { Grant, RawWire, Rooms, SocketTerms, Wire, WireEvents } from '../../message/wire.ts'
+import { type Hub, MemberRooms } from '../../message/hub.ts'
+import type { Grant, RawWire, SocketTerms, Wire, WireEvents } from '../../message/wire.ts'
 
 /** What is used of the class `WebSocket` of `ws`. */
 interface WsSocket {
@@ -59,12 +59,12 @@ const FAULTS: Readonly<Record<string, number>> = {
   Z_BUF_ERROR: 1007,
 }
 
-export class NodeSockets implements Rooms {
+export class NodeSockets {
   readonly #name: string
   readonly #hub: Hub
   readonly #outBytesMax: number
   readonly #open = new Map<Socket, NodeSocket | RawSocket>()
-  readonly #rooms = new Map<string, Set<NodeSocket>>()
+  readonly rooms = new MemberRooms()
   readonly #servers = new WeakMap<SocketTerms, WsServer>()
   #ws: Ws | undefined
   #reason = ''
@@ -84,7 +84,7 @@ export class NodeSockets implements Rooms {
     const name = this.#name
     try {
       this.#ws = (await import(name)) as Ws
-      this.#hub.open(this)
+      this.#hub.open(this.rooms)
     } catch (error) {
       this.#reason = messageOf(error)
     }
@@ -144,24 +144,6 @@ export class NodeSockets implements Rooms {
 
   ended(socket: Socket): void {
     this.#open.delete(socket)
-  }
-
-  publish(room: string, message: string | Uint8Array, except: Wire | undefined): void {
-    const members = this.#rooms.get(room)
-    if (members === undefined) return
-    for (const member of [...members]) if (member !== except) member.send(message)
-  }
-
-  enter(room: string, socket: NodeSocket): void {
-    const members = this.#rooms.get(room)
-    if (members === undefined) this.#rooms.set(room, new Set([socket]))
-    else members.add(socket)
-  }
-
-  exit(room: string, socket: NodeSocket): void {
-    const members = this.#rooms.get(room)!
-    members.delete(socket)
-    if (members.size === 0) this.#rooms.delete(room)
   }
 }
 
@@ -264,11 +246,11 @@ class NodeSocket implements Wire {
   }
 
   join(room: string): void {
-    this.#parts.sockets.enter(room, this)
+    this.#parts.sockets.rooms.join(room, this)
   }
 
   leave(room: string): void {
-    this.#parts.sockets.exit(room, this)
+    this.#parts.sockets.rooms.leave(room, this)
   }
 }
 
