@@ -11,77 +11,72 @@ import { ClientEnd } from './sockets.ts'
 
 type Any = (...args: never[]) => unknown
 
-/** What `setTimeout` and its kin return in a run. */
-class SeededTimer {
-  end = (): void => {}
-  /** Whether it keeps a process alive, and what is to be done when it does not any more. */
-  isRef = true
-  forget = (): void => {}
-  readonly #begin: (timer: SeededTimer) => void
-
-  constructor(begin: (timer: SeededTimer) => void) {
-    this.#begin = begin
-    begin(this)
-  }
-  ref(): this {
-    this.isRef = true
-    return this
-  }
-  unref(): this {
-    this.isRef = false
-    this.forget()
-    return this
-  }
-  hasRef(): boolean {
-    return this.isRef
-  }
-  refresh(): this {
-    this.end()
-    this.#begin(this)
-    return this
-  }
-  close(): this {
-    this.end()
-    return this
-  }
-  [Symbol.dispose](): void {
-    this.end()
-  }
-}
-
 /** What Node makes of one that is too long: 1 ms. */
 const timerMs = (ms: unknown): number => (Number(ms) > TIMER_MS_MAX ? 1 : Number(ms))
 
-/** A timer of a task, which fires as often as it is to. */
-function timerOf(
-  actor: Actor,
-  what: string,
-  ms: number,
-  isRepeated: boolean,
-  fn: () => unknown,
-): SeededTimer {
-  const where = actor.play.where()
-  return new SeededTimer((timer) => {
-    const begin = (): void => {
-      let isOver = false
-      timer.forget = timer.isRef ? actor.play.opened(actor, what) : (): void => {}
-      const fire = (): void => {
-        if (isOver) return
-        timer.forget()
-        if (isRepeated) begin()
-        fn()
-      }
-      const end = actor.play.after(ms, () =>
-        actor.play.ready(actor, what, () => current.run(actor, fire), where),
-      )
-      timer.end = () => {
-        isOver = true
-        timer.forget()
-        end()
-      }
+interface Timed {
+  readonly actor: Actor
+  readonly what: string
+  /** Absent: at once. */
+  readonly ms?: number
+  readonly isRepeated?: boolean
+  readonly fn: () => unknown
+}
+
+/** What `setTimeout` and its kin return in a run. */
+class SeededTimer {
+  readonly #timed: Timed
+  readonly #where: string
+  #isRef = true
+  #end = (): void => {}
+  /** Whether it keeps a process alive is over. */
+  #forget = (): void => {}
+
+  constructor(timed: Timed) {
+    this.#timed = timed
+    this.#where = timed.actor.play.where()
+    this.refresh()
+  }
+  refresh(): this {
+    this.close()
+    const { actor, what, ms, isRepeated, fn } = this.#timed
+    const { play } = actor
+    let isOver = false
+    if (this.#isRef && ms !== undefined) this.#forget = play.opened(actor, what)
+    const fire = (): void => {
+      if (isOver) return
+      this.#forget()
+      if (isRepeated === true) this.refresh()
+      fn()
     }
-    begin()
-  })
+    const due = (): void => play.ready(actor, what, () => current.run(actor, fire), this.#where)
+    const end = ms === undefined ? due() : play.after(ms, due)
+    this.#end = () => {
+      isOver = true
+      end?.()
+    }
+    return this
+  }
+  close(): this {
+    this.#end()
+    this.#forget()
+    return this
+  }
+  ref(): this {
+    this.#isRef = true
+    return this
+  }
+  unref(): this {
+    this.#isRef = false
+    this.#forget()
+    return this
+  }
+  hasRef(): boolean {
+    return this.#isRef
+  }
+  [Symbol.dispose](): void {
+    this.close()
+  }
 }
 
 /** A random UUID of a task. */
@@ -235,24 +230,16 @@ function mockTimers(within: Within): void {
   const promises = process.getBuiltinModule('node:timers/promises')
   const timer =
     (what: string, isRepeated: boolean) =>
-    (actor: Actor, fn: (...args: unknown[]) => unknown, ms?: number, ...args: unknown[]): SeededTimer =>
-      timerOf(actor, what, Math.max(1, timerMs(ms) || 1), isRepeated, () => fn(...args))
+    (actor: Actor, fn: (...args: unknown[]) => unknown, ms?: number, ...args: unknown[]) =>
+      new SeededTimer({ actor, what, ms: Math.max(1, timerMs(ms) || 1), isRepeated, fn: () => fn(...args) })
   const clear =
     (real: (timer: never) => void) =>
     (_actor: Actor, timer: unknown): void => {
-      if (timer instanceof SeededTimer) timer.end()
+      if (timer instanceof SeededTimer) timer.close()
       else real(timer as never)
     }
-  const immediate = (actor: Actor, fn: (...args: unknown[]) => unknown, ...args: unknown[]): SeededTimer => {
-    const made = new SeededTimer(() => {})
-    let isOver = false
-    made.end = () => {
-      isOver = true
-    }
-    const run = (): unknown => isOver || fn(...args)
-    actor.play.ready(actor, 'setImmediate()', () => current.run(actor, run))
-    return made
-  }
+  const immediate = (actor: Actor, fn: (...args: unknown[]) => unknown, ...args: unknown[]) =>
+    new SeededTimer({ actor, what: 'setImmediate()', fn: () => fn(...args) })
   for (const on of [globalThis, process.getBuiltinModule('node:timers')]) {
     const { clearTimeout, clearInterval, clearImmediate } = on
     within(on, 'setTimeout', timer('setTimeout()', false))
@@ -279,9 +266,9 @@ function mockTimers(within: Within): void {
   within(promises, 'setInterval', ticks)
   within(AbortSignal, 'timeout', (actor: Actor, ms: number) => {
     const controller = new AbortController()
-    const late = (): void =>
-      controller.abort(new DOMException('The operation was aborted due to timeout', 'TimeoutError'))
-    timerOf(actor, 'AbortSignal.timeout()', ms, false, late).unref()
+    const why = 'The operation was aborted due to timeout'
+    const fn = (): void => controller.abort(new DOMException(why, 'TimeoutError'))
+    new SeededTimer({ actor, what: 'AbortSignal.timeout()', ms, fn }).unref()
     return controller.signal
   })
 }

@@ -4,7 +4,7 @@
  * A killed task goes no further than its next wait, as a process that has ended.
  */
 import { CheckError } from './errors.ts'
-import { Actor, type Play, type Wait, current } from './play.ts'
+import { Actor, type Play, current } from './play.ts'
 
 /** What {@link World.spawn} returns. */
 export interface Spawned<Value = unknown> {
@@ -19,14 +19,11 @@ export interface Spawned<Value = unknown> {
   kill(): void
 }
 
-type Outcome<Value> = { readonly value: Value } | { readonly error: unknown }
-
 export class Job<Value> implements Spawned<Value> {
   readonly name: string
   readonly actor: Actor
   readonly #play: Play
-  readonly #waits: Wait<Value>[] = []
-  #outcome: Outcome<Value> | undefined
+  readonly #ended: Promise<Value>
   #isJoined = false
 
   /** @param parent Whose death is its own. */
@@ -34,19 +31,20 @@ export class Job<Value> implements Spawned<Value> {
     this.#play = play
     this.actor = new Actor(play, name, parent)
     this.name = name
-    const settled = (outcome: Outcome<Value>): void => this.#settle(outcome)
-    const died = (): void => settled({ error: new CheckError('CHECK_KILLED', { task: name }) })
+    let [resolve, reject] = [(_: Value): void => {}, (_: unknown): void => {}]
+    this.#ended = new Promise((...settle) => ([resolve, reject] = settle))
+    this.#ended.catch(() => {})
     const ended = play.opened(this.actor, 'has not ended')
     const survived = this.actor.whenDead(() => {
       ended()
-      if (!play.isOver) died()
+      if (!play.isOver) reject(new CheckError('CHECK_KILLED', { task: name }))
     })
     const body = async (): Promise<void> => {
       try {
-        settled({ value: await fn() })
+        resolve(await fn())
       } catch (error) {
         if (!this.#isJoined && !this.actor.isDead) play.lost.set(this.actor, error)
-        settled({ error })
+        reject(error)
       } finally {
         ended()
         survived()
@@ -61,22 +59,11 @@ export class Job<Value> implements Spawned<Value> {
     this.#isJoined = true
     this.#play.lost.delete(this.actor)
     const wait = this.#play.wait<Value>(actor, call)
-    if (this.#outcome === undefined) this.#waits.push(wait)
-    else settle(wait, this.#outcome)
+    this.#ended.then(wait.resolve, wait.reject)
     return wait.promise
   }
 
   kill(): void {
     this.#play.kill(this.actor)
   }
-
-  #settle(outcome: Outcome<Value>): void {
-    this.#outcome ??= outcome
-    for (const wait of this.#waits.splice(0)) settle(wait, this.#outcome)
-  }
-}
-
-function settle<Value>(wait: Wait<Value>, outcome: Outcome<Value>): void {
-  if ('value' in outcome) wait.resolve(outcome.value)
-  else wait.reject(outcome.error)
 }
