@@ -34,7 +34,8 @@ onServer('a target is accepted over HTTP/2 if it is over HTTP/1.1', async (start
       one.stream === stream && (one.type === Type.headers || one.type === Type.reset)
     await until(() => client.frames.some(isEnd))
     const end = client.frames.find(isEnd)!
-    return end.type === Type.headers && end.payload.includes(0x88) && !end.payload.includes(0x8c)
+    // Its status comes first; the code of a date may have the byte of any.
+    return end.type === Type.headers && end.payload[0] === 0x88
   }
   let refused = 0
   for (let seed = 1; seed <= SEEDS; seed += 1) {
@@ -62,7 +63,7 @@ onServer('a path with a fragment in the code of Huffman is refused', async (star
   const block = Buffer.from([0x82, 0x04, 0x83, 0x63, 0xfe, 0xbf, 0x86, 0x01, 0x01, 0x61])
   client.socket.write(frame(Type.headers, HEAD, 1, block))
   await until(() => client.frames.some(({ type }) => type === Type.headers))
-  assert.equal(client.frames.find(({ type }) => type === Type.headers)?.payload.includes(0x8c), true)
+  assert.equal(client.frames.find(({ type }) => type === Type.headers)?.payload[0], 0x8c)
   client.socket.destroy()
 })
 
