@@ -5,34 +5,38 @@
  * for a reader that is slow, and stop when the connection is reset: by the seed, or with one of its tasks.
  */
 import type { Grant, MemberRooms, Wire, WireEvents, served } from '../http/internal.ts'
+import type { SeededNetwork } from './network.ts'
 import { type Actor, type Play, type Wait, current } from './play.ts'
 import { type Carrier, type ClientEnd, ServerEnd } from './sockets.ts'
 
+/** What the handler of a lost request receives. */
+const DISCONNECTED = ['HTTP_CLIENT_DISCONNECTED', { during: 'its request' }] as const
 /** Bytes of a direction that are sent and not read. */
 const WINDOW_BYTES = 65_536
 
 /** What is loaded before a run, since loading is not decided by a seed. */
 export type HttpParts = Awaited<ReturnType<typeof served>>
 
-/** What a connection has of its server. */
+/** A server that listens. */
 export interface Served {
   readonly app: ReturnType<HttpParts['appOf']>
   readonly rooms: MemberRooms
+  readonly owner: Actor
   readonly connections: Set<Connection>
+  /** Who waits for the end of them. */
+  readonly waiting: Wait<void>[]
 }
 
 /** What a connection has of its run. */
 export interface Link {
   readonly play: Play
+  readonly network: SeededNetwork
+  readonly parts: HttpParts
   readonly client: Actor
-  readonly owner: Actor
-  /** Whether the next message resets it. */
-  happens(): boolean
-  /** What the handler of a lost request receives. */
-  disconnected(): Error
-  ended(connection: Connection): void
+  readonly served: Served
+  /** How many messages reset it. */
+  readonly resets: number
   carry(from: Actor, to: Actor, arrive: () => void, notBeforeMs: number): number
-  whenSilent(ms: number, lost: () => void): () => void
 }
 
 /** One end of a connection: who has it, and what is done there when the connection is lost. */
@@ -57,19 +61,20 @@ export class Connection implements Carrier {
     this.#link = link
     this.#label = label
     this.client = { actor: link.client, lost: [] }
-    this.server = { actor: link.owner, lost: [] }
+    this.server = { actor: link.served.owner, lost: [] }
     this.#up = new Way(this, link, this.client, this.server)
     this.#down = new Way(this, link, this.server, this.client)
     const died = (): void => void (link.play.isOver || this.reset())
-    this.#forget = [forget, link.client.whenDead(died), link.owner.whenDead(died)]
+    this.#forget = [forget, link.client.whenDead(died), link.served.owner.whenDead(died)]
   }
 
   /** Both ends learn of it, each after a delay. */
   reset(reason: unknown = failed('ECONNRESET', this.#label)): void {
     if (!this.end()) return
+    const { HttpError } = this.#link.parts
     for (const side of [this.client, this.server]) {
       const { actor, lost } = side
-      const why = side === this.client ? reason : this.#link.disconnected()
+      const why = side === this.client ? reason : new HttpError(...DISCONNECTED)
       const end = (): void => lost.forEach((each) => each(why))
       const what = `the connection of ${this.#label} is reset`
       const arrive = (): void => this.#link.play.ready(actor, what, () => current.run(actor, end))
@@ -83,7 +88,9 @@ export class Connection implements Carrier {
     this.isOver = true
     this.#up.stop()
     for (const forget of this.#forget) forget()
-    this.#link.ended(this)
+    const { connections, waiting } = this.#link.served
+    connections.delete(this)
+    if (connections.size === 0) for (const wait of waiting.splice(0)) wait.resolve()
     return true
   }
 
@@ -100,16 +107,13 @@ export class Connection implements Carrier {
   }
 
   whenSilent(ms: number, lost: () => void): void {
-    this.#forget.push(this.#link.whenSilent(ms, lost))
+    const { network, client, served } = this.#link
+    this.#forget.push(network.whenCut([client, served.owner], ms, lost))
   }
 
   /** The request goes to its server, and the response to its client, or `socket` is open. */
-  exchange(
-    { app, rooms, connections }: Served,
-    request: Request,
-    outcome: Wait<Response | undefined>,
-    socket: ClientEnd | undefined,
-  ): void {
+  exchange(request: Request, outcome: Wait<Response | undefined>, socket: ClientEnd | undefined): void {
+    const { app, rooms, connections } = this.#link.served
     connections.add(this)
     const { url, method } = request
     const controller = new AbortController()
@@ -165,14 +169,15 @@ class Way {
   /** Call `arrive` at the other end, behind what was sent before. */
   send(what: string, arrive: () => void): void {
     if (this.#connection.isOver) return
-    if (this.#link.happens()) return this.#connection.reset()
+    const { play, resets } = this.#link
+    if (play.happens(resets)) return this.#connection.reset()
     this.#onTheWay.push(arrive)
     const { actor } = this.#to
     const next = (): void => {
       const arrive = this.#onTheWay.shift()!
       if (!this.#connection.isOver) arrive()
     }
-    const deliver = (): void => this.#link.play.ready(actor, what, () => current.run(actor, next))
+    const deliver = (): void => play.ready(actor, what, () => current.run(actor, next))
     this.#lastMs = this.#link.carry(this.#from.actor, actor, deliver, this.#lastMs)
   }
 

@@ -6,11 +6,11 @@
  */
 import { generator, integer, optionsOf } from '../base/index.ts'
 import type { AppOptions, CloseOptions } from '../http/index.ts'
-import { Connection, type HttpParts, type Link, type Served, failed } from './connection.ts'
+import { Connection, type HttpParts, type Served, failed } from './connection.ts'
 import { wrong } from './errors.ts'
 import type { SeededNetwork } from './network.ts'
 import type { Settings } from './options.ts'
-import type { Actor, Play, Wait } from './play.ts'
+import type { Actor, Play } from './play.ts'
 import { ClientEnd } from './sockets.ts'
 
 /** Options of a server: those of `createApp`, and `port`. */
@@ -29,11 +29,6 @@ export interface SeededServer extends AsyncDisposable {
   publish(room: string, message: string | ArrayBuffer | ArrayBufferView): void
   /** Accepts no more, closes WebSockets, and resets what is open after 10 s, by default. */
   close(options?: CloseOptions): Promise<void>
-}
-
-interface Listening extends Served {
-  readonly owner: Actor
-  readonly waiting: Wait<void>[]
 }
 
 const CLOSE_MS = 10_000
@@ -55,7 +50,7 @@ export class SeededHttp {
   readonly #faults: Settings['network']
   readonly #parts: HttpParts
   readonly #random: () => number
-  readonly #listening = new Map<number, Listening>()
+  readonly #listening = new Map<number, Served>()
 
   constructor(play: Play, network: SeededNetwork, faults: Settings['network'], parts: HttpParts) {
     this.#play = play
@@ -73,7 +68,7 @@ export class SeededHttp {
     const made = this.#parts.appOf(app)
     const rooms = new this.#parts.MemberRooms()
     made.hub.open(rooms)
-    const listening: Listening = { app: made, rooms, owner, connections: new Set(), waiting: [] }
+    const listening: Served = { app: made, rooms, owner, connections: new Set(), waiting: [] }
     await owner.step('serve()')
     let port = chosen || PORTS_FREE
     while (chosen === 0 && this.#listening.has(port)) port++
@@ -97,7 +92,7 @@ export class SeededHttp {
     return { url, port, publish, close, [Symbol.asyncDispose]: close }
   }
 
-  async #closed({ connections, waiting }: Listening, timeoutMs: number): Promise<void> {
+  async #closed({ connections, waiting }: Served, timeoutMs: number): Promise<void> {
     if (connections.size === 0) return
     const wait = this.#play.wait<void>(this.#play.actor('close()'), 'open requests')
     waiting.push(wait)
@@ -148,28 +143,22 @@ export class SeededHttp {
     const begin = (): void => {
       const listening = this.#listening.get(Number(port) || (protocol === 'https:' ? 443 : 80))
       if (listening === undefined) return outcome.reject(failed('ECONNREFUSED', host))
-      const connection = new Connection(this.#linkOf(client, listening), label, () => {
+      const carry = this.#carry.bind(this)
+      const own = {
+        play: this.#play,
+        network: this.#network,
+        parts: this.#parts,
+        resets: this.#faults.resets,
+      }
+      const connection = new Connection({ ...own, client, served: listening, carry }, label, () => {
         signal.removeEventListener('abort', abort)
       })
       connection.client.lost.push((reason) => outcome.reject(reason))
       reset = () => connection.reset(signal.reason)
-      connection.exchange(listening, request, outcome, socket)
+      connection.exchange(request, outcome, socket)
     }
     this.#carry(client, client, () => signal.aborted || client.isDead || begin())
     return outcome.promise
-  }
-
-  #linkOf(client: Actor, { owner, connections, waiting }: Listening): Link {
-    const happens = (): boolean => this.#play.happens(this.#faults.resets)
-    const ended = (connection: Connection): void => {
-      connections.delete(connection)
-      if (connections.size === 0) for (const wait of waiting.splice(0)) wait.resolve()
-    }
-    const carry: Link['carry'] = (from, to, arrive, notBeforeMs) => this.#carry(from, to, arrive, notBeforeMs)
-    const whenSilent: Link['whenSilent'] = (ms, lost) => this.#network.whenCut([client, owner], ms, lost)
-    const disconnected = (): Error =>
-      new this.#parts.HttpError('HTTP_CLIENT_DISCONNECTED', { during: 'its request' })
-    return { play: this.#play, client, owner, happens, disconnected, ended, carry, whenSilent }
   }
 
   /** Call `arrive` after a delay, when none of both is cut off. @returns The time of that. */
