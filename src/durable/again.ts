@@ -115,6 +115,8 @@ function continued(run: RunFacts, head: Head, { kept }: Cut) {
     input: inputOf(run, head),
     ...(isCancelled && head.cancelMs !== undefined && { cancelMs: head.cancelMs }),
     ...(head.ttlMs !== undefined && { ttlMs: head.ttlMs }),
+    ...(head.rank !== undefined && { rank: head.rank }),
+    ...(head.limit !== undefined && { limit: head.limit }),
     ...({ status: 'running', frame: undefined, endedMs: 0, dueMs: 0, awaits: [] } as const),
   }
 }

@@ -8,10 +8,13 @@
 import { type Exit, currentFiber } from '../fiber/index.ts'
 import { forkAsked } from '../fiber/internal.ts'
 import { decode, encode } from '../transport/index.ts'
+import { failedBy } from './attempt.ts'
 import { type Asked, type Asking, enter } from './context.ts'
 import { RunError, type RunFacts } from './errors.ts'
+import { journalNamed } from './heads.ts'
 import { aborted, orAborted } from './interrupts.ts'
-import type { JournalEntry } from './records.ts'
+import type { Journal } from './journal.ts'
+import { type Head, type JournalEntry, type RunStatus, journalIn } from './records.ts'
 import { Replay } from './replay.ts'
 import type { OwnRoom } from './room.ts'
 
@@ -24,8 +27,34 @@ interface Ended {
   readonly frame: Uint8Array
 }
 
+/** How a run ends, whose code does the same again if that is checked. */
+export async function checkedEnd(
+  end: [RunStatus, Uint8Array],
+  of: {
+    readonly room: OwnRoom
+    readonly run: RunFacts
+    readonly head: Head
+    readonly goesOn: () => boolean
+  },
+  written: Pick<Journal, 'errorFrame'>,
+): Promise<[RunStatus, Uint8Array]> {
+  const [status, frame] = end
+  const { room, run, head, goesOn } = of
+  if (!room.check || status !== 'done') return end
+  const { id, seed = id, input: bytes } = head
+  const input: unknown = bytes && decode(bytes)
+  try {
+    const journal = journalNamed(room, run, journalIn(head), goesOn)
+    await checkRepeats(room.body, { run, seed, input, entries: await journal.read(), frame })
+    return end
+  } catch (error) {
+    if (!(error instanceof RunError) || error.code !== 'RUN_DIFFERS') throw error
+    return failedBy(error, written)
+  }
+}
+
 /** @throws {RunError} `RUN_DIFFERS` when the second time is not as the first one. */
-export async function checkRepeats(body: OwnRoom['body'], ended: Ended): Promise<void> {
+async function checkRepeats(body: OwnRoom['body'], ended: Ended): Promise<void> {
   const second = new Second(ended)
   const fiber = forkAsked(() => {
     enter(second, currentFiber())

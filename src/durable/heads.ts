@@ -4,7 +4,7 @@
  * The item is added first, and has the head: who takes it writes that, if who has added it has died. So what
  * is done here is done as a whole, or not at all.
  */
-import { type Lease, certainly, isDone, unlessConflict } from '../fleet/internal.ts'
+import { type Lease, type Rank, type Waiting, certainly, isDone, unlessConflict } from '../fleet/internal.ts'
 import { RunError, type RunFacts, readable } from './errors.ts'
 import type { Room } from './room.ts'
 import { Journal } from './journal.ts'
@@ -28,23 +28,68 @@ export async function wake(room: Room, run: RunFacts, isHeld = false): Promise<v
   const item = await certainly(engine, () => queue.find(run.key))
   if (item !== undefined && isHeld) return
   const bytes = item ? undefined : (await certainly(engine, () => heads.get(run.key)))?.bytes
-  if (item !== undefined || (bytes && !hasEnded(headIn(run, bytes)))) await lendAgain(room, run.key)
+  const head = bytes && headIn(run, bytes)
+  if (item !== undefined || (head && !hasEnded(head))) await lendAgain(room, run.key, head)
 }
 
-/** A process takes the run at once. It has a head. */
-export const lendAgain = (room: Pick<Room, 'engine' | 'queue'>, key: string): Promise<void> =>
-  lend(room, key, WOKEN)
+/** A process takes the run at once. @param head Of one without an item. */
+export const lendAgain = (room: OwnQueue, key: string, head?: Head): Promise<void> =>
+  lend(room, key, (item) => {
+    const before = item ? itemIn(item) : head
+    return wokenAs(before?.rank, before?.turn)
+  })
+
+/** What cannot be read is replaced. */
+function itemIn({ bytes }: Waiting): Head | undefined {
+  try {
+    return readHead(bytes)
+  } catch {
+    return undefined
+  }
+}
+
+type OwnQueue = Pick<Room, 'engine' | 'queue'>
 
 /** A process takes the item at once, also if it waits for something. */
 async function lend(
-  { engine, queue }: Pick<Room, 'engine' | 'queue'>,
+  { engine, queue }: OwnQueue,
   key: string,
-  bytes: Uint8Array,
+  as: (item: Waiting | undefined) => Head,
 ): Promise<void> {
   await certainly(engine, async () => {
-    while (!(await queue.add(key, bytes, 1, await queue.find(key))));
+    for (let isAdded = false; !isAdded;) {
+      const item = await queue.find(key)
+      const head = as(item)
+      isAdded = await queue.add(key, writeHead(head), rankIn(head), item)
+    }
   })
 }
+
+/**
+ * The turn of a run that waits for its limit is called: a process takes it.
+ * @returns False: it does not wait for that any more.
+ */
+export async function call(room: Room, key: string, turn: number): Promise<boolean> {
+  const { heads, queue, name } = room
+  const run = { name, key }
+  for (;;) {
+    const item = await queue.find(key)
+    if (item === undefined) return false
+    const { rank, turn: called } = itemIn(item) ?? {}
+    if (called === turn) return true
+    const bytes = (await heads.get(key))?.bytes
+    const head = bytes && headIn(run, bytes)
+    // One that is cancelled waits for none.
+    if (head === undefined || hasEnded(head) || head.cancelMs !== undefined) return false
+    const woken = wokenAs(rank, turn)
+    if (await queue.add(key, writeHead(woken), rankIn(woken), item)) return true
+  }
+}
+
+const wokenAs = (rank: Head['rank'], turn: number | undefined): Head =>
+  ({ over: 0, ...(rank !== undefined && { rank }), ...(turn !== undefined && { turn }) }) as Head
+
+const rankIn = ({ rank = 1 }: Pick<Head, 'rank'>): Rank => rank
 
 /** @throws {RunError} `RUN_TOO_LARGE`, `RUN_UNREADABLE`. */
 export async function begin(room: Room, key: string, head: Head): Promise<void> {
@@ -57,14 +102,14 @@ export async function begin(room: Room, key: string, head: Head): Promise<void> 
   const begunMs = engine.clock.nowMs()
   // Of two that start it at once both write the head that the item has.
   const first = await certainly(engine, async () => {
-    while (!(await queue.add(key, bytes, 1))) {
+    while (!(await queue.add(key, bytes, rankIn(head)))) {
       const found = await queue.find(key)
       if (found === undefined) continue
       const { over } = headIn(run, found.bytes)
       if (over === undefined) return found.bytes
       // That of a run which was forgotten begins nothing, and may be removed before this one has a head.
       const isLeft = (await heads.get(key)) === undefined
-      if (!isLeft || (await queue.add(key, bytes, 1, found))) break
+      if (!isLeft || (await queue.add(key, bytes, rankIn(head), found))) break
     }
     return bytes
   })
@@ -81,7 +126,7 @@ export async function begin(room: Room, key: string, head: Head): Promise<void> 
   const item = await certainly(engine, () => queue.find(key))
   if (item !== undefined && headIn(run, item.bytes).over !== 0) return
   const found = (await certainly(engine, () => heads.get(key)))?.bytes
-  if (found !== undefined && Buffer.compare(found, first) === 0) await lendAgain(room, key)
+  if (found !== undefined && Buffer.compare(found, first) === 0) await lendAgain(room, key, head)
 }
 
 /**
@@ -136,7 +181,7 @@ export function replaceHead(
 export async function beginAgain(room: Room, key: string, head: Head & { over: number }): Promise<boolean> {
   const { engine, heads } = room
   const bytes = writeHead(head)
-  await lend(room, key, bytes)
+  await lend(room, key, () => head)
   return await certainly(engine, async () => {
     if (await isDone(heads.put(key, bytes, { revision: head.over }))) return true
     // Who has taken the item has written it.

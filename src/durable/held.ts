@@ -19,25 +19,17 @@
  */
 import type { Exit } from '../fiber/index.ts'
 import { type Entry, type Lease, certainly, errorFrame, isDone } from '../fleet/internal.ts'
-import { decode } from '../transport/index.ts'
-import { endOf, failedBy } from './attempt.ts'
+import { endOf } from './attempt.ts'
 import { forgetSignals, signalsIn } from './boxes.ts'
-import { checkRepeats } from './check.ts'
+import { checkedEnd } from './check.ts'
 import { RunError, type RunFacts, isForLater, readable } from './errors.ts'
 import { clear, drop, headOfItem, journalNamed, replaceHead } from './heads.ts'
 import { type Running, writeHolding } from './holder.ts'
 import { Journal } from './journal.ts'
 import { LiveRun } from './live.ts'
-import {
-  type Head,
-  type RunStatus,
-  type Signal,
-  hasEnded,
-  inputBeside,
-  journalIn,
-  readHead,
-} from './records.ts'
+import { type Head, type Signal, hasEnded, inputBeside, journalIn, readHead } from './records.ts'
 import type { OwnRoom } from './room.ts'
+import { Slot } from './slot.ts'
 
 /** How often a lease is extended in its span. */
 const EXTENSIONS = 3
@@ -66,12 +58,18 @@ export class HeldRun {
   #endExtending = (): void => {}
   #isLooking = false
   #looksAgain = false
+  #slot: Slot
+  #isSlotLost = false
 
   constructor(room: OwnRoom, lease: Lease) {
     this.#room = room
     this.#lease = lease
     this.#lentMs = room.engine.clock.nowMs()
     this.#facts = { name: room.name, key: lease.id }
+    this.#slot = new Slot(room, () => {
+      this.#isSlotLost = true
+      this.#live?.leave('lost')
+    })
   }
 
   /** When the attempts that run have begun, by the keys of their steps. */
@@ -87,6 +85,8 @@ export class HeldRun {
     if (!isItsOwn && !(await this.#isLive().catch(() => false))) return false
     const isAdopted = !this.#isOver && (this.#live === undefined ? isItsOwn : this.#live.left === undefined)
     if (isAdopted) this.#lease = lease
+    const limit = isAdopted ? this.#live && this.#head.limit : undefined
+    if (limit !== undefined) this.#slot.free(limit, lease).catch(() => {}) // its time ends
     return isAdopted
   }
 
@@ -108,6 +108,7 @@ export class HeldRun {
       this.#isOver = true
       this.#live?.leave('lost')
       this.#endExtending()
+      this.#slot.end()
     }
   }
 
@@ -169,34 +170,22 @@ export class HeldRun {
       this.#lease.again(Math.min(leftMs, AGAIN_MS_MAX))
       return undefined
     }
+    if (cancelMs === undefined && !(await this.#enters())) return undefined
     const [run, goesOn] = [this.#facts, this.#goesOn]
     if (before !== undefined) await journalNamed(this.#room, run, before, goesOn).remove()
     const lost = (): void => this.#live?.leave('lost')
     const isNamed = async (): Promise<boolean> => this.#isSame(await this.#certainly(() => this.#found()))
-    const of = {
-      engine,
-      values: journals,
-      id: journalIn(this.#head),
-      run,
-      sinceMs: this.#lentMs,
-      goesOn,
-      lost,
-    }
-    this.#journal = new Journal({ ...of, sureMs: this.#room.leaseMs / 2, isNamed })
+    const times = { sinceMs: this.#lentMs, sureMs: this.#room.leaseMs / 2 }
+    const of = { engine, values: journals, id: journalIn(this.#head), run, ...times, goesOn, lost, isNamed }
+    this.#journal = new Journal(of)
     const entries = await this.#journal.read()
     // Its item may be a new one, of who has woken it.
     const isAnother = this.#lease.attempt > 1 || entries.length > 0
     const by = crypto.randomUUID()
-    const running = {
-      status: 'running',
-      frame: undefined,
-      dueMs: 0,
-      awaits: [],
-      before: undefined,
-      by,
-    } as const
+    const nothing = { frame: undefined, dueMs: 0, awaits: [], before: undefined } as const
+    const running = { status: 'running', ...nothing, by } as const
     // Also where it runs already: who had it before, and has not died, must not write that it waits.
-    const isWritten = status === 'running' && (before ?? next) === undefined && !isAnother
+    const isWritten = this.#head.status === 'running' && (before ?? next) === undefined && !isAnother
     if (!isWritten && !(await this.#write(running))) {
       this.#lease.again(AGAIN_MS)
       return undefined
@@ -211,7 +200,20 @@ export class HeldRun {
     live.receive(box)
     if (this.#isClosing) live.close()
     if (this.#isAbandoned) live.leave('closed')
+    if (this.#isSlotLost) live.leave('lost')
     return (this.#live = live)
+  }
+
+  /** Whether its limit lets it run. If not it is lent again when its turn is called, or it is cancelled. */
+  async #enters(): Promise<boolean> {
+    const refused = this.#head.limit && (await this.#slot.enter(this.#head.limit, this.#lease))
+    if (refused === undefined) return true
+    const { waitMs, isInLine } = refused
+    // Where a process has it still, that one alone writes the head.
+    const isParked = isInLine && this.#head.status === 'running'
+    const isWritten = !isParked || (await this.#write({ status: 'waiting', dueMs: 0, awaits: [] }))
+    this.#lease.again(!isWritten ? AGAIN_MS : this.#head.cancelMs === undefined ? waitMs : 0)
+    return false
   }
 
   /** The signals that are kept. @throws {RunError} `RUN_UNREADABLE`. */
@@ -267,6 +269,8 @@ export class HeldRun {
   async #perform(live: LiveRun): Promise<void> {
     const exit = await live.run()
     if (exit !== undefined) await this.#ended(live, exit)
+    // Before another process has its item.
+    this.#slot.end()
     const { how, why } = live.left!
     switch (how) {
       case 'ended':
@@ -290,7 +294,8 @@ export class HeldRun {
     } catch (error) {
       return live.leave('diverged', error)
     }
-    const [status, frame] = await this.#checked(endOf(exit, live.isCancelled, this.#journal))
+    const of = { room: this.#room, run: this.#facts, head: this.#head, goesOn: this.#goesOn }
+    const [status, frame] = await checkedEnd(endOf(exit, live.isCancelled, this.#journal), of, this.#journal)
     await live.show()
     const input = inputBeside(this.#head, frame, this.#room.engine.messageBytesMax)
     const timed = this.#head.ttlMs !== undefined && { records: this.#journal.count }
@@ -299,23 +304,6 @@ export class HeldRun {
     // Cancelled meanwhile, or ended by whoever has it now.
     await this.#look(live)
     live.leave('lost')
-  }
-
-  /** In development: whether it does the same again. */
-  async #checked(end: [RunStatus, Uint8Array]): Promise<[RunStatus, Uint8Array]> {
-    const [status, frame] = end
-    const { body, check } = this.#room
-    if (!check || status !== 'done') return end
-    const { id, seed = id, input: bytes } = this.#head
-    const input: unknown = bytes && decode(bytes)
-    try {
-      const journal = journalNamed(this.#room, this.#facts, journalIn(this.#head), this.#goesOn)
-      await checkRepeats(body, { run: this.#facts, seed, input, entries: await journal.read(), frame })
-      return end
-    } catch (error) {
-      if (!(error instanceof RunError) || error.code !== 'RUN_DIFFERS') throw error
-      return failedBy(error, this.#journal)
-    }
   }
 
   /** The item is done: it has ended. */

@@ -9,7 +9,7 @@
  */
 export { type Durable, durable } from './definition.ts'
 export { RunError, type RunCodes, type RunFacts } from './errors.ts'
-export { child } from './child.ts'
+export { type StartOptions, child } from './child.ts'
 export {
   type Duration,
   type StepInfo,

@@ -81,6 +81,12 @@ test('wrong arguments are refused by name', async () => {
     await assert.rejects((await work.start('one', wrong)).result(), { code: 'RUN_ARGUMENT' })
   await assert.rejects(work.start('two' as never, 'fn' as never), /must be one of one; received "two"/)
   await assert.rejects(work.start('one', 'fn', { key: '' }), { code: 'RUN_ARGUMENT' })
+  for (const wrong of [
+    { priority: 'soon' },
+    { limit: {} },
+    { limit: { concurrency: 1, per: 'x'.repeat(201) } },
+  ])
+    await assert.rejects(work.start('one', 'fn', wrong as never), { code: 'RUN_ARGUMENT' })
   await assert.rejects(work.list('one', { itemsMax: 0 }), { code: 'RUN_ARGUMENT' })
 })
 

@@ -15,6 +15,7 @@ export function moreTests(named: Named): void {
   for (const declare of [childTests, copyTests, childEndTests, checkpointTests]) declare(named)
   for (const declare of [cancelledTests, anewTests, exposeTests, arrowTests, branchTests]) declare(named)
   timedTests(named)
+  limitTests(named)
 }
 
 function childTests(named: Named): void {
@@ -428,5 +429,37 @@ function timedTests(named: Named): void {
     assert.equal((await run.state()).steps.length, 2)
     for (const nameOf of [headsName, journalName])
       await until(async () => (await valuesIn(nameOf('flaky'))) === 0)
+  })
+}
+
+function limitTests(named: Named): void {
+  named('a run is once in its queue, whatever its priority, and waits for its limit', async (begin) => {
+    const held = durable('held', function* (name: string) {
+      yield* signal('end')
+      return name
+    })
+    const { work, queues } = await begin([held])
+    const countOf = async (): Promise<number> => {
+      const { waiting, taken } = (await queues()).find(({ zone }) => zone === 'held')!
+      return waiting + taken
+    }
+    const limit = { concurrency: 1, per: 'Ann' }
+    const first = await work.start('held', 'first', { key: 'first', limit, priority: 'low' })
+    await until(async () => (await first.state()).awaits.length > 0)
+    const second = await work.start('held', 'second', { key: 'second', limit, priority: 'low' })
+    await until(async () => (await second.state()).status === 'waiting')
+    const third = await work.start('held', 'third', { key: 'third', limit: { concurrency: 1 } })
+    await third.signal('end')
+    assert.equal(await third.result(), 'third')
+    await work.start('held', 'another', { key: 'second', priority: 'high' })
+    assert.equal(await countOf(), 2)
+    for (const run of [second, first]) await run.signal('end')
+    assert.deepEqual([await first.result(), await second.result()], ['first', 'second'])
+    await until(async () => (await countOf()) === 0)
+    assert.equal(await second.forget(), true)
+    const again = await work.start('held', 'again', { key: 'second', priority: 'high' })
+    await again.signal('end')
+    assert.equal(await again.result(), 'again')
+    await until(async () => (await countOf()) === 0)
   })
 }

@@ -105,9 +105,8 @@ export function* step(
 }
 
 /**
- * Names a part, whose steps are found again by that, and not by where the part was begun. With `all`, `race`
- * and `forEach`, whose branches have numbers otherwise, code may then be changed so that there are others, or
- * in another order.
+ * Names a part, whose steps are found again by that, and not by where the part was begun, so that code may be
+ * changed so that `all`, `race` and `forEach` have others, or in another order.
  * @param name As that of a step. The second branch of a name is another one than the first.
  * @throws {RunError} `RUN_ARGUMENT`, `RUN_REQUIRED`.
  *
@@ -249,8 +248,7 @@ export function* now(): Operation<number, unknown> {
 
 /**
  * Whether the run is to take the path that was added to its code: yes for one that comes here for the first
- * time, which is recorded, and no for one that was further already when the code was changed, so that it goes
- * on by the old path. Remove it, and the old path, when no run is left that takes it.
+ * time, which is recorded, and no for one that was further already when the code was changed.
  * @param name Of the change, as that of a step.
  * @throws {RunError} `RUN_ARGUMENT`, `RUN_REQUIRED`.
  *
@@ -273,10 +271,9 @@ export function* patched(name: string): Operation<boolean, unknown> {
 }
 
 /**
- * Shows a value of the run to whoever reads `run.progress()`: what the function returns now, and after each
- * step. It replaces what was shown before. Nothing is recorded for it, and nothing runs for a reader.
- * @param see Called here, some time after a change. It returns a copy of its state, in at most as many bytes
- *   as a message has; what it throws is what readers receive.
+ * Shows a value of the run to whoever reads `run.progress()`: what the function returns now, and some time
+ * after each step. Nothing is recorded for it.
+ * @param see It returns a copy of its state; what it throws is what readers receive.
  * @throws {RunError} `RUN_REQUIRED`, `RUN_ARGUMENT`.
  *
  * @example
@@ -305,11 +302,9 @@ export function* expose(see: () => unknown): Operation<void> {
 }
 
 /**
- * Begins the run anew with another input: its function is called with that, and its journal is empty again,
- * so a run without an end has a journal with one. It does not return. What is behind it is not done; fibers
- * that the run has forked end, and children that they wait for go on; ids and the keys of steps differ from
- * those before. Signals that wait are kept.
- * @param input What the function is called with: where it goes on from there.
+ * Begins the run anew with another input and an empty journal, so a run without an end has a journal with
+ * one. It does not return. Fibers that the run has forked end, and children that they wait for go on. Signals
+ * that wait are kept.
  * @throws {RunError} `RUN_REQUIRED`, `RUN_TOO_LARGE`; `RUN_CANCELLED` in a finalizer of a run that was
  *   cancelled.
  *

@@ -6,6 +6,7 @@
  * of two who hold a run one alone can write it. Values of users are frames inside, which are read when they
  * are needed.
  */
+import type { JobLimit, Rank } from '../fleet/internal.ts'
 import { decode, encode } from '../transport/index.ts'
 
 /** How far a run is. */
@@ -51,6 +52,12 @@ export interface Head {
   readonly awaits: readonly string[]
   /** How long it is kept when it has ended, in ms. Absent: until `forget()`. */
   readonly ttlMs?: number
+  /** Of its items. Absent: 1. */
+  readonly rank?: Rank
+  /** How many of those with its `per` processes may have at once. */
+  readonly limit?: JobLimit
+  /** Of an item: the turn that was called, of one that has waited for its limit. */
+  readonly turn?: number
   /** How many its journal has at least, of one that has ended and is kept for a time. */
   readonly records?: number
   /** When it was cancelled, of one whose finalizers run or will. */
@@ -122,6 +129,7 @@ export const headsName = (name: string): string => `runs_${name}`
 export const journalName = (name: string): string => `run_steps_${name}`
 export const exposedName = (name: string): string => `run_exposed_${name}`
 export const holdersName = (name: string): string => `run_holders_${name}`
+export const limitsName = (name: string): string => `run_limits_${name}`
 export const boxesName = (name: string): string => `run_signals_${name}`
 
 /** Of all that is kept here: what has another is of another version of the package, and is not read. */

@@ -4,13 +4,20 @@
  * Types alone, so that who looks at a run and who has one need not import each other.
  */
 import type { Operation } from '../fiber/index.ts'
-import type { Engine, KeyValue, Queue } from '../fleet/internal.ts'
+import type { Engine, JobLimit, KeyValue, Limiter, Queue, Rank } from '../fleet/internal.ts'
 import type { Parent } from './records.ts'
+
+/** How a run is started. */
+export interface Starting {
+  readonly ttlMs?: number | undefined
+  readonly rank?: Rank | undefined
+  readonly limit?: JobLimit | undefined
+}
 
 /** The runs of a definition, for a run that has started one of them. */
 export interface Children {
   /** Resolves when it is kept; the second time nothing is started. Its end sends a signal to its parent. */
-  start(key: string, input: unknown, parent: Parent, ttlMs: number | undefined): Promise<void>
+  start(key: string, input: unknown, parent: Parent, how: Starting): Promise<void>
   /** Of one that has ended. */
   result(key: string): Promise<unknown>
   cancel(key: string): Promise<boolean>
@@ -45,6 +52,7 @@ export interface OwnRoom extends Room {
   readonly body: (input: never) => Operation<unknown, unknown>
   readonly leaseMs: number
   readonly idleMs: number
+  readonly limiter: Limiter
   /** Whether runs are called twice and compared. */
   readonly check: boolean
   /** Those of another definition, which another process may have. */

@@ -19,7 +19,7 @@ import {
   journalName,
   readHead,
 } from './records.ts'
-import type { Children, ReportedRun, Room } from './room.ts'
+import type { Children, ReportedRun, Room, Starting } from './room.ts'
 import { Run } from './run.ts'
 
 /** How often a head is read while its end is waited for: the report of a change may be lost. */
@@ -81,8 +81,8 @@ export class Rooms {
   async children(name: string): Promise<Children> {
     const room = await this.of(name)
     return {
-      start: (key, input, parent, ttlMs) =>
-        this.#start(room, key, { ...freshHead(input, room.nowMs(), ttlMs), parent }),
+      start: (key, input, parent, how) =>
+        this.#start(room, key, { ...freshHead(input, room.nowMs(), how), parent }),
       result: async (key) => (await this.run(name, key)).result(),
       cancel: async (key) => (await this.run(name, key)).cancel(),
     }
@@ -113,8 +113,10 @@ export class Rooms {
 }
 
 /** That of a run that begins. */
-export const freshHead = (input: unknown, startedMs: number, ttlMs?: number): Head => ({
+export const freshHead = (input: unknown, startedMs: number, { ttlMs, rank, limit }: Starting): Head => ({
   ...({ status: 'running', endedMs: 0, dueMs: 0, awaits: [], frame: undefined } as const),
   ...(ttlMs !== undefined && { ttlMs }),
+  ...(rank !== undefined && { rank }),
+  ...(limit !== undefined && { limit }),
   ...{ id: crypto.randomUUID(), input: encode(input), startedMs, trace: meters.steps?.current() },
 })

@@ -131,7 +131,7 @@ export class Run<out Value = unknown> {
     const room = this.#room
     this.#checkOpen((await headOf(room, this.#facts)).head)
     await keepSignals(room, this.#facts, [signal], false, isEnd)
-    await this.#wake(room, signal.id)
+    await this.#wake(room, signal)
   }
 
   /** Whether it has ended. What `fork()` still writes has not begun. */
@@ -144,25 +144,24 @@ export class Run<out Value = unknown> {
   }
 
   /** If the run waits outside of memory, its item is replaced by one that waits for nothing. */
-  async #wake(room: Room, signal: string): Promise<void> {
+  async #wake(room: Room, { id, name }: Signal): Promise<void> {
     const { head } = await headOf(room, this.#facts)
     if (this.#isOver(head)) {
       await certainly(room.engine, () => clear(room, this.#facts, 'signals'))
       const entries = await this.#journalOf(head).read()
       // It may have been received, and the run ended then.
-      if (!entries.some((entry) => entry.signal === signal)) this.#checkOpen(head)
+      if (!entries.some((entry) => entry.signal === id)) this.#checkOpen(head)
       return
     }
-    if (head.status === 'waiting') await wake(room, this.#facts)
+    // One that waits for its limit has its turn.
+    if (head.status === 'waiting' && head.awaits.includes(name)) await wake(room, this.#facts)
   }
 
   /**
-   * Interrupts the run, also when it waits outside of memory or its process dies: its steps are aborted, and
-   * its finalizers and `finally` blocks run, whose steps are recorded as all others. It has ended when they
-   * have: `cancelled`, or `failed` with what they have failed with. One that waits for code that fits its
-   * journal is cancelled when that is offered.
-   * @param options `now`: end it at once, without its finalizers; of one that is being cancelled, too.
-   * @returns Whether this call has cancelled it; `false` if it had ended, or been cancelled, before.
+   * Interrupts the run, wherever it is: its steps are aborted, and its finalizers and `finally` blocks run.
+   * It has ended when they have.
+   * @param options `now`: end it at once, without its finalizers.
+   * @returns `false` if it had ended, or been cancelled, before.
    * @throws {RunError} `RUN_UNKNOWN`, `RUN_ARGUMENT`.
    */
   async cancel(options?: { readonly now?: boolean }): Promise<boolean> {
@@ -210,12 +209,9 @@ export class Run<out Value = unknown> {
   }
 
   /**
-   * Runs it again when it has failed: the step with whose error it has failed is run again, with the key that
-   * it had, and what was recorded before is not. When it waits for code that fits its journal, it is tried
-   * again at once. Its result is then that of this time.
-   * @param options `from`: the `key` of a step in `state()`: that step, and all that was recorded behind it,
-   *   is done anew; signals that were received there are received again. Needed when finalizers have undone
-   *   steps.
+   * Runs it again when it has failed: the step with whose error it has failed is run again, with its key, and
+   * what was recorded before is not. One that has diverged is tried again at once.
+   * @param options `from`: the `key` of a step in `state()`, from which on all is done anew.
    * @throws {RunError} `RUN_NOT_AGAIN`, `RUN_UNKNOWN`, `RUN_ARGUMENT`, `RUN_UNREADABLE`.
    */
   async again(options?: { readonly from?: string }): Promise<void> {
@@ -223,12 +219,10 @@ export class Run<out Value = unknown> {
   }
 
   /**
-   * Starts a copy that has done what this one had done before a step, and goes on there. This one is left
-   * as it is, whatever its state. Ids and random numbers of the copy are those of this one; the keys of its
-   * steps are its own.
+   * Starts a copy that has done what this one had done before a step. Ids and random numbers of the copy are
+   * those of this one; the keys of its steps are its own.
    * @param options `from`: the `key` of a step in `state()`. `key`: that of the copy; if a run has it, that
-   *   run is returned and nothing is started. Default: a random UUID. When this process dies meanwhile, a
-   *   second call with its key makes it.
+   *   run is returned and nothing is started. Default: a random UUID.
    * @throws {RunError} `RUN_NOT_AGAIN` when its input is not kept, `RUN_UNKNOWN`, `RUN_ARGUMENT`,
    *   `RUN_UNREADABLE`.
    */
@@ -269,10 +263,8 @@ export class Run<out Value = unknown> {
   }
 
   /**
-   * What the run shows of itself by `expose()`, now and after each change, until it has ended, anywhere.
-   * Of several changes at once the last one is there at least. Who comes later, or again, has the newest
-   * first.
-   * @param options `signal` ends it; so does `return()`, also while a value is waited for.
+   * What the run shows of itself by `expose()`, now and after changes, until it has ended, anywhere.
+   * @param options `signal` ends it; so does `return()`.
    * @throws What the function of `expose()` has thrown; {@link RunError} `RUN_UNKNOWN`, `RUN_UNREADABLE`,
    *   `RUN_ARGUMENT`; the reason of `signal`.
    */

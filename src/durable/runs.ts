@@ -6,7 +6,7 @@
  */
 import { flag, integer, milliseconds, optionsOf, text } from '../base/index.ts'
 import { type Engine, type Fleet, certainly } from '../fleet/internal.ts'
-import { START_KINDS } from './child.ts'
+import { type StartOptions, startOf } from './child.ts'
 import type { Durable } from './definition.ts'
 import { RunError, readable, wrong } from './errors.ts'
 import { begin, wake } from './heads.ts'
@@ -169,24 +169,21 @@ export class Runs<out Definitions extends readonly Durable[] = readonly Durable[
 
   /**
    * Starts a run. Resolves when the engine has stored it: from then on it ends, whichever process dies.
-   * @param options `key`: unique among the runs of the definition. If a run has it, ended or not, that run is
-   *   returned and nothing is started. Default: a random UUID. `ttlMs`: how long it is kept, and its key
-   *   taken, when it has ended, 1000 to a year; a call that is not confirmed for longer may start it again.
-   *   Default: until `run.forget()`.
+   * @param options If a run has its `key`, that run is returned. A call that is not confirmed for longer than
+   *   its `ttlMs` may start it again.
    * @throws {RunError} `RUN_ARGUMENT`, `RUN_TOO_LARGE`, `RUN_CLOSED`, `RUN_UNREADABLE`.
    */
   async start<Name extends NamesOf<Definitions>>(
     name: Name,
     input: InputOf<Named<Definitions, Name>>,
-    options?: { readonly key?: string; readonly ttlMs?: number },
+    options?: StartOptions,
   ): Promise<Run<ResultOf<Named<Definitions, Name>>>> {
     const taker = this.#taker('start()', name)
-    const { key = crypto.randomUUID(), ttlMs } = optionsOf(options, START_KINDS, wrong, 'start()')
-    checkKey('start()', key)
+    const { key = crypto.randomUUID(), ...how } = startOf('start()', options)
     const { engine, heads, nowMs } = taker.room
     const run = this.#run<ResultOf<Named<Definitions, Name>>>(taker, key)
     if ((await certainly(engine, () => heads.get(key))) !== undefined) await wake(taker.room, run, true)
-    else await begin(taker.room, key, freshHead(input, nowMs(), ttlMs))
+    else await begin(taker.room, key, freshHead(input, nowMs(), how))
     return run
   }
 

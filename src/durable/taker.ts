@@ -3,11 +3,13 @@
  *
  * A lost lease may be lent to this process again: its run goes on with the new one.
  */
-import type { Entry, Lease } from '../fleet/internal.ts'
+import { type Entry, type Lease, Limiter, certainly } from '../fleet/internal.ts'
 import type { Durable } from './definition.ts'
+import { call } from './heads.ts'
 import { HeldRun } from './held.ts'
 import type { Running } from './holder.ts'
 import type { Children, OwnRoom } from './room.ts'
+import { limitsName } from './records.ts'
 import { LOOK_MS, type Rooms, opening } from './rooms.ts'
 import type { Here } from './run.ts'
 
@@ -29,6 +31,7 @@ export class Taker implements Here {
   readonly #listeners = new Map<string, Set<() => void>>()
   readonly #ends: (() => void)[] = []
   #isClosing = false
+  #isAbandoned = false
   #idle: () => void = () => {}
 
   private constructor(room: OwnRoom, stages: readonly string[] = []) {
@@ -39,8 +42,16 @@ export class Taker implements Here {
   static async open({ name, body, stages }: Durable, settings: Settings, rooms: Rooms): Promise<Taker> {
     const { leaseMs, idleMs, runsMax, check = false } = settings
     const children = (of: string): Promise<Children> => rooms.children(of)
-    const room = { ...(await rooms.of(name)), body, leaseMs, idleMs, check, children }
-    const taker = new Taker(room, stages)
+    const shared = await rooms.of(name)
+    const goesOn = (): boolean => !taker.#isAbandoned
+    const surely = <Value>(work: () => Promise<Value>): Promise<Value> =>
+      certainly(shared.engine, work, goesOn)
+    const limiter = new Limiter({
+      ...{ engine: shared.engine, zone: name, id: crypto.randomUUID(), leaseMs, limits: limitsName(name) },
+      certainly: surely,
+      wake: (key, turn) => surely(() => call(shared, key, turn)),
+    })
+    const taker = new Taker({ ...shared, body, leaseMs, idleMs, check, children, limiter }, stages)
     const { engine, heads, boxes, queue } = taker.room
     const changed = ({ key }: Entry): void => taker.#changed(key)
     try {
@@ -60,6 +71,7 @@ export class Taker implements Here {
 
   #abandon(): void {
     this.#isClosing = true
+    this.#isAbandoned = true
     for (const run of this.held.values()) run.abandon()
   }
 
@@ -107,11 +119,11 @@ export class Taker implements Here {
   async close(timeoutMs: number): Promise<void> {
     this.#isClosing = true
     for (const end of this.#ends) end()
-    if (this.held.size === 0) return
     const idle = new Promise<void>((resolve) => (this.#idle = resolve))
     for (const run of this.held.values()) run.close()
     const end = this.room.engine.clock.after(timeoutMs, () => this.#abandon())
-    await idle
+    if (this.held.size > 0) await idle
+    await this.room.limiter.settled()
     end()
   }
 }

@@ -281,7 +281,7 @@ export class Attempt {
       serverMs: () => this.#lease.addedMs + this.#lease.ageMs(),
       lost: (why) => this.leave(why),
     })
-    if (typeof entered === 'number') return this.#park(entered)
+    if (typeof entered !== 'function') return this.#park(entered.waitMs)
     this.#endSlot = entered
     try {
       await this.#attempt(job)

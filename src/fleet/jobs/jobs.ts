@@ -52,6 +52,7 @@ import {
 import {
   FRESH,
   type Job,
+  RANK_OF,
   RECORD_BYTES,
   type Repeat,
   type EndedRecord,
@@ -78,7 +79,6 @@ const SUBMIT_MS = 15_000
 const SUBMITS_MAX = 256
 /** Dead letters that are read at once. */
 const LETTERS = 256
-const RANK_OF: Readonly<Record<string, Rank>> = { high: 0, normal: 1, low: 2 }
 
 /** Large arguments that are submitted. */
 interface Kept {

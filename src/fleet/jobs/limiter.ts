@@ -7,7 +7,7 @@
  * take the slot for free: so a host that dies or is cut off holds it for a lease and a half, and no limit is
  * exceeded meanwhile. All that a host changes of one limit at once is one write.
  */
-import type { Clock, End, Engine, KeyValue, Queue } from '../engine/engine.ts'
+import type { Clock, End, Engine, KeyValue } from '../engine/engine.ts'
 import { FleetError, hasCode } from '../errors.ts'
 import { opened } from '../certainly.ts'
 import { readParts, written } from '../wire.ts'
@@ -23,8 +23,6 @@ import {
   readLimit,
   writeLimit,
 } from './limit-state.ts'
-import { limitsName } from './record.ts'
-import { wake } from './wake.ts'
 
 /** A limit that no job has used for so long, and the span of its rate, is forgotten. */
 const STATE_MS = 86_400_000
@@ -39,8 +37,17 @@ export interface LimiterHost {
   readonly zone: string
   readonly id: string
   readonly leaseMs: number
-  readonly queue: Queue
+  /** Where limits are kept. */
+  readonly limits: string
   certainly<Value>(work: () => Promise<Value>): Promise<Value>
+  /** Has a job lent now whose turn was called; false: it does not exist any more. */
+  wake(key: string, turn: number): Promise<boolean>
+}
+
+/** How long a job waits if nobody wakes it, and whether it has drawn a turn. */
+export interface Refused {
+  readonly waitMs: number
+  readonly isInLine: boolean
 }
 
 /** A job that may begin, if its limit allows it. */
@@ -65,18 +72,17 @@ export class Limiter {
   #count = 0
 
   constructor(host: LimiterHost) {
-    const { engine, zone, certainly } = host
+    const { engine, limits, certainly } = host
     this.#host = host
-    const values = opened(() => engine.keyValue(limitsName(zone), { ttlMs: 0 }))
+    const values = opened(() => engine.keyValue(limits, { ttlMs: 0 }))
     this.#values = () => certainly(values)
   }
 
   /**
-   * Resolves with what ends the slot of a job that may begin, or with how long it waits, in ms, if nobody
-   * wakes it.
+   * Resolves with what ends the slot of a job that may begin, or with how long it waits.
    * @throws {FleetError} `FLEET_CLOSED`, and what is not confirmed until the host has left.
    */
-  async enter(limited: Limited): Promise<End | number> {
+  async enter(limited: Limited): Promise<End | Refused> {
     const { key, limit, isFirst, serverMs, lost } = limited
     const { leaseMs } = this.#host
     const { clock } = this.#host.engine
@@ -94,12 +100,12 @@ export class Limiter {
           if (clock.nowMs() < sentMs + leaseMs) return end
           // It was confirmed so late that others may have it.
           end()
-          return 1
+          return { waitMs: 1, isInLine: false }
         }
-        if (verdict.turn === 0) return Math.ceil(verdict.waitMs)
+        if (verdict.turn === 0) return { waitMs: Math.ceil(verdict.waitMs), isInLine: false }
         await shared.draw(verdict.turn, key)
         // It may have been called before its job could be read.
-        if (!(await shared.isCalled(verdict.turn))) return verdict.waitMs
+        if (!(await shared.isCalled(verdict.turn))) return { waitMs: verdict.waitMs, isInLine: true }
         turn = verdict.turn
       }
     } finally {
@@ -289,12 +295,12 @@ class HostLimit {
   }
 
   async #call(turn: number, drop: () => Promise<void>): Promise<void> {
-    const { queue, certainly } = this.#host
+    const { certainly } = this.#host
     const entry = await certainly(() => this.#values.get(this.#turnKey(turn)))
     const [kind, key] = (entry?.bytes && readParts(entry.bytes)) ?? []
     // Its host writes it now, and looks then, or was lost.
     if (entry === undefined) return
-    const isThere = kind === 'turn' && (await wake(queue, String(key), turn, certainly))
+    const isThere = kind === 'turn' && (await this.#host.wake(String(key), turn))
     await Promise.all([
       isThere ? undefined : drop(),
       certainly(() => this.#values.delete(this.#turnKey(turn))),

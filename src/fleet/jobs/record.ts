@@ -18,6 +18,9 @@ import type { TraceContext } from '../../zone/index.ts'
 import type { JobLimit } from './limit-state.ts'
 import { type Carried, framed, isCount, readParts, readTrace, written } from '../wire.ts'
 
+/** By the priority of a job. */
+export const RANK_OF: Readonly<Record<string, Rank>> = { high: 0, normal: 1, low: 2 }
+
 /** The limits of a job, complete. Of the spans that may be absent, 0. */
 export interface JobLimits {
   readonly attemptsMax: number

@@ -13,7 +13,8 @@ import { PauseWatch, Slots } from './gate.ts'
 import { Joins } from './joins.ts'
 import { Large } from './large.ts'
 import { Limiter } from './limiter.ts'
-import { cancelSubject, lettersName, queueName, recordsName } from './record.ts'
+import { cancelSubject, lettersName, limitsName, queueName, recordsName } from './record.ts'
+import { wake } from './wake.ts'
 
 /** How long what is not confirmed is repeated: when a host begins, and when it has left its jobs. */
 const OPEN_MS = 15_000
@@ -65,7 +66,12 @@ export class JobTaker {
       certainly: <Value>(work: () => Promise<Value>) => certainly(host.engine, work, goesOn),
     }
     const large = new Large({ ...own, valueBytesMax })
-    this.#host = { ...own, slots, large, limiter: new Limiter(own), joins: new Joins({ ...own, large }) }
+    const limiter = new Limiter({
+      ...own,
+      limits: limitsName(host.zone),
+      wake: (key, turn) => wake(host.queue, key, turn, own.certainly),
+    })
+    this.#host = { ...own, slots, large, limiter, joins: new Joins({ ...own, large }) }
   }
 
   /** Resolves when it takes jobs. @throws {FleetError} What the engine fails with. */
