@@ -17,6 +17,12 @@ const EXAMPLE = /^(?: *\*\n)? *\* (?:@example.*\n *\* )?```[^]*?```\n/gm
 const ABOUT_FILES = /^\/\/ dist\/.*\n|^\/\*\*(?:(?!\*\/)[^])*\*\/\n(?=\/\*\*)/gm
 /** Where a paragraph of a comment is wrapped, which no editor shows; not where one begins. */
 const WRAPPED = /(?<!\s\*)\n\s*\* (?=[^@|\d\s-])/g
+/** A line ends what it ends without one, too. Not in comments. */
+const SEMICOLON = /^(?!\s*(?:\*|\/\*))(.*);$/gm
+/** The end of a comment on a line of its own. */
+const CLOSING = /\n\s*\*\/$/gm
+/** A class of errors before its codes, which have its name. */
+const THROWN = /(@throws) \{\w+\}(?= `[A-Z]+_)/g
 /** What a module needs of TypeScript's own types, and of Node's. */
 const REFERENCE = /^\/\/\/ <reference .*$/gm
 
@@ -66,6 +72,9 @@ export async function bundleTypes() {
       .replace(EXAMPLE, '')
       .replace(ABOUT_FILES, '')
       .replace(WRAPPED, ' ')
+      .replace(SEMICOLON, '$1')
+      .replace(CLOSING, ' */')
+      .replace(THROWN, '$1')
       .replace(/^(?: {2})+/gm, (all) => '\t'.repeat(all.length / 2))
   const made = output.map((file) => [join(LIB, file.fileName), short(textOf(file))])
   writeAll(LIB, /\.d\.ts$/, new Map(made))
