@@ -288,6 +288,7 @@ export class LiveRun implements Asking, Live {
       // Until its end is kept: a process that closes waits for both.
       const entry = await this.#busy(async (): Promise<JournalEntry | undefined> => {
         await this.#checkHeld()
+        if (interrupted.aborted) return undefined // meanwhile: nothing would abort its function
         const begunMs = nowMs()
         this.running.set(key, begunMs)
         try {
