@@ -1,5 +1,5 @@
 /**
- * `corespun/effect`: zones, stores and the server for programs that are written with Effect 4.
+ * `corespun/effect`: zones, stores, durable runs and the server for programs that are written with Effect 4.
  *
  * The only entry point that needs `effect`, an optional peer. It converts at the border and has no engine of
  * its own: tasks, interruption, spans and transactions are those of the other modules. Each resource is a
@@ -12,6 +12,7 @@ import './classes.ts'
 export { fromArrow, toArrow } from './arrows.ts'
 export { type Failures, CorespunFailure, TaskError } from './errors.ts'
 export { carryReference } from './carried.ts'
+export { type EffectRuns, makeFleet, makeRuns, toStep } from './runs.ts'
 export { handler, makeServer } from './server.ts'
 export { type EffectStore, atomically, fromStore, makeStore } from './stores.ts'
 export {

@@ -107,7 +107,7 @@ export function* fromExit<A, E>(exit: Exit<A, E>): Operation<A, E> {
  * @throws {FiberError} `FIBER_REQUIRED`; and what the body throws.
  */
 export function within(body: unknown): Operation<unknown> {
-  return new Caught(body, undefined) as unknown as Operation<unknown>
+  return new Caught(body, null) as unknown as Operation<unknown>
 }
 
 /**
@@ -117,7 +117,9 @@ export function within(body: unknown): Operation<unknown> {
 export function* exitWithin(body: unknown): Operation<Exit<unknown, unknown>> {
   const before = new Raising(inFiber())
   try {
-    return Exit.success(yield* within(body))
+    const value = yield* within(body)
+    before.raiseAgain()
+    return Exit.success(value)
   } catch (thrown) {
     return before.failedBy(thrown)
   }
@@ -127,18 +129,19 @@ export function* exitWithin(body: unknown): Operation<Exit<unknown, unknown>> {
 const NESTED_MAX = 200
 
 /**
- * Runs a body inside the running fiber; when it fails, `handler` with the failure, if there is one.
+ * Runs a body inside the running fiber; when it fails, `handler` with the failure, if there is one. `null`:
+ * it need not remember an older failure that is under way.
  *
  * It is no generator: of bodies inside of each other each is on the stack with all that lies between, and a
  * call of `next` takes less of it. Many of them continue on a stack of their own.
  */
 export class Caught extends Yieldable<unknown> {
   readonly #body: unknown
-  readonly #handler: ((error: never) => unknown) | undefined
+  readonly #handler: ((error: never) => unknown) | undefined | null
   #before: Raising | undefined
   #inner: Iterator<Step, unknown, unknown> | undefined
 
-  constructor(body: unknown, handler: ((error: never) => unknown) | undefined) {
+  constructor(body: unknown, handler: ((error: never) => unknown) | undefined | null) {
     super()
     this.#body = body
     this.#handler = handler
@@ -182,8 +185,9 @@ export class Caught extends Yieldable<unknown> {
   }
 
   #begin(): Iterator<Step, unknown, unknown> {
-    this.#before = new Raising(inFiber())
-    return placed(--turn.steps > 0 ? begun(this.#body, this.#before.fiber) : beside(this.#body))
+    const fiber = inFiber()
+    if (this.#handler !== null) this.#before = new Raising(fiber)
+    return placed(--turn.steps > 0 ? begun(this.#body, fiber) : beside(this.#body))
   }
 
   #passed(result: IteratorResult<Step, unknown>): IteratorResult<Step, unknown> {
@@ -194,7 +198,7 @@ export class Caught extends Yieldable<unknown> {
   #caught(thrown: unknown): IteratorResult<Step, unknown> {
     const before = this.#before
     const handler = this.#handler
-    if (before === undefined || handler === undefined) throw thrown
+    if (before === undefined || handler === undefined || handler === null) throw thrown
     this.#before = undefined
     const exit = before.failedBy(thrown)
     if (exit.kind !== 'failure') this.#inner = fromExit(exit)
