@@ -122,8 +122,6 @@ export const meters: {
   report: ((figures: unknown) => void) | undefined
   /** The connections of this thread to fleets that are open, and where they lead. */
   readonly fleets: Map<object, string>
-  /** Called when they are others. */
-  fleetsChanged: (() => void) | undefined
 } = {
   request: undefined,
   isInBatch: false,
@@ -138,11 +136,14 @@ export const meters: {
   look: undefined,
   report: undefined,
   fleets: new Map(),
-  fleetsChanged: undefined,
 }
 
-/** The fleets that this thread is connected to: of several connections to one the last. */
-export function connectedFleets<Fleet>(): Fleet[] {
+/**
+ * The fleets that this thread is connected to: of several connections to one the last.
+ * @param where Those that lead there alone.
+ */
+export function connectedFleets<Fleet>(where?: readonly string[]): Fleet[] {
   const byAddress = new Map([...meters.fleets].map(([fleet, address]) => [address, fleet]))
-  return [...byAddress.values()] as Fleet[]
+  const found = [...byAddress].filter(([address]) => where?.includes(address) !== false)
+  return found.map(([, fleet]) => fleet) as Fleet[]
 }

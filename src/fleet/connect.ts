@@ -59,11 +59,7 @@ import { urlOf, versionOf } from './version.ts'
 export async function connect(address: string, options?: ConnectOptions): Promise<Fleet> {
   const fleet = await connected(address, options)
   meters.fleets.set(fleet, whereOf(address, options))
-  meters.fleetsChanged?.()
-  void fleet.ended.then(() => {
-    meters.fleets.delete(fleet)
-    meters.fleetsChanged?.()
-  })
+  void fleet.ended.then(() => meters.fleets.delete(fleet))
   return fleet
 }
 

@@ -25,6 +25,7 @@ const UNSHOWN = [
   'corespun.thread.external',
   'corespun.store.entries',
   'corespun.lock.free',
+  'corespun.fleet.connections',
   'process.uptime',
   'corespun.threads',
 ]

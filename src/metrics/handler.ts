@@ -50,13 +50,8 @@ const FLEETS: Kind<readonly JobQueues[] | undefined> = {
  * ```
  */
 export function startMetrics(): void {
-  beginCounting()
-  countHere()
-}
-
-/** The same for a thread that is not counted itself, since it only looks at the others. */
-export function beginCounting(): void {
   native.countBy(new URL('./entry.js', import.meta.url).href)
+  countHere()
 }
 
 /**

@@ -216,6 +216,12 @@ const INSTRUMENTS = {
   ),
   lockFree: gauge('corespun.lock.free', '{permit}', LOCK, 'Free permits of a named lock or semaphore.'),
   lockWaiting: gauge('corespun.lock.waiting', '{call}', LOCK, 'Calls that wait for it.'),
+  fleetConnections: gauge(
+    'corespun.fleet.connections',
+    '{connection}',
+    THREAD,
+    'Open connections to fleets.',
+  ),
   jobs: gauge(
     'corespun.jobs',
     '{job}',

@@ -13,6 +13,7 @@ import type { Point } from './points.ts'
 import { type Series, type Sheet, died } from './sheet.ts'
 
 const SEND_MS = 1000
+const CONNECTIONS = numberOf('fleetConnections')
 
 /** A series as it is sent: the number of its instrument, its attributes, and what they are now. */
 type Sent = readonly [instrument: number, values: readonly (string | number)[], cells: readonly number[]]
@@ -51,9 +52,10 @@ export function countProcesses(sheet: Sheet): void {
 
 /** What is counted in sheets, and the CPU time of tasks. */
 function figures(): Sent[] {
+  // Who asks threads for their fleets does not reach this process.
   const sheets = counted()
     .families()
-    .flatMap(({ points }, number) => sentOf(number, points))
+    .flatMap(({ points }, number) => (number === CONNECTIONS ? [] : sentOf(number, points)))
   const ofZones = zoneFigures().points('taskCpu')
   return [...sheets, ...sentOf(numberOf('taskCpu'), ofZones)]
 }

@@ -68,9 +68,9 @@ function rowsAfter(after: number): Float64Array[] {
   return rows
 }
 
-/** The last ones after that number, the oldest first; at most 128 are kept. */
-export function slowRecords(after = 0): SlowRecord[] {
-  return rowsAfter(after).flatMap((row) => recordOf(row) ?? [])
+/** The last ones, the oldest first; at most 128 are kept. */
+export function slowRecords(): SlowRecord[] {
+  return rowsAfter(0).flatMap((row) => recordOf(row) ?? [])
 }
 
 function recordOf(row: Float64Array): SlowRecord | undefined {

@@ -8,6 +8,7 @@ import { subscribe } from 'node:diagnostics_channel'
 import { meters, threads, watchPauses } from '../base/index.ts'
 import { native } from '../native/index.ts'
 import { here } from '../zone/internal.ts'
+import { answers } from './questions.ts'
 import { countRequests } from './requests.ts'
 import { type Series, Sheet } from './sheet.ts'
 import { lookAtSlow, threadName } from './slow.ts'
@@ -116,6 +117,8 @@ function looks(sheet: Sheet): () => void {
   const active = sheet.series('loopTime', name, 'active')
   const idle = sheet.series('loopTime', name, 'idle')
   const fibers = sheet.series('fibers', name)
+  const fleets = sheet.series('fleetConnections', name)
+  const listen = answers(name)
   const servers = serverLooks(sheet)
   const delays = delayLooks(sheet, name)
   const stages = stageLooks(sheet)
@@ -137,6 +140,8 @@ function looks(sheet: Sheet): () => void {
     heapLimit.set(heap.heap_size_limit)
     external.set(heap.external_memory)
     fibers.set(meters.fibers)
+    fleets.set(meters.fleets.size)
+    listen()
     servers()
     delays()
     lookAtSlow()

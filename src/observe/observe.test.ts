@@ -42,7 +42,7 @@ test('the socket is its user’s alone, and is removed when it is closed', { ski
 test('info has the process, its methods, and no actions by default', () =>
   observed({ name: 'info' }, async ({ path }) => {
     const { uptimeMs, corespun, ...info } = (await answerOf(path, 'info')).result as Record<string, unknown>
-    const methods = ['info', 'profile', 'slow', 'stacks', 'snapshot', 'control']
+    const methods = ['info', 'profile', 'stacks', 'snapshot', 'control']
     assert.deepEqual(info, { pid: process.pid, name: 'info', node: process.version, methods, actions: [] })
     assert.ok(Number(uptimeMs) > 0)
     assert.match(String(corespun), /^\d/)

@@ -7,11 +7,9 @@
 import { Worker, isMainThread } from 'node:worker_threads'
 import {
   type Kind,
-  connectedFleets,
   flag,
   isPlainObject,
   messageOf,
-  meters,
   optionsOf,
   otherRuntime,
   reasonOf,
@@ -20,11 +18,11 @@ import {
 import { type Zone, zone as zones } from '../zone/index.ts'
 import { observeProcesses, thisBridge } from '../zone/internal.ts'
 import { ObserveError, sentError } from './errors.ts'
-import { FLEETS, type ObservedFleet, lookAt, retryJob } from './figures/fleets.ts'
+import { FLEETS, type ObservedFleet, jobOf, lookAt, retryJob } from './figures/fleets.ts'
 import { versionOf } from './figures/version.ts'
 import { NAME, nameOf, removeSocket, socketPath } from './sockets.ts'
-import type { ControlReply, ControlRequest } from './thread/control.ts'
-import type { ObserverNote, ObserverStart } from './thread/observer.ts'
+import type { ControlReply, ControlRequest, ObserverStart } from './thread/control.ts'
+import type { ObserverNote } from './thread/observer.ts'
 
 /** What the main thread does when a client asks. Its parameters are what the client has sent. */
 export type ControlAction = (params: Readonly<Record<string, unknown>>) => unknown
@@ -42,7 +40,7 @@ export interface ObserveOptions {
   readonly actions?: Readonly<Record<string, ControlAction>>
   /**
    * Connections whose hosts, queues and dead jobs are shown: `[await connect('nats://a')]`. With
-   * `allowControl` clients may run a dead job anew. Default: those of the main thread when somebody looks.
+   * `allowControl` clients may run a dead job anew. Default: those of all threads when somebody looks.
    */
   readonly fleets?: readonly ObservedFleet[]
 }
@@ -93,7 +91,8 @@ let isOpen = false
 export async function observe(options?: ObserveOptions): Promise<Observation> {
   const kinds = { name: NAMED, allowControl: flag(false), actions: ACTIONS, fleets: FLEETS }
   const { name, allowControl, actions, fleets } = optionsOf(options, kinds, wrong, 'observe()')
-  const own = { reload: reloadZone, ...(fleets?.length === 0 ? {} : { retry: retryOf(fleets) }) }
+  const retry: ControlAction = fleets ? (job) => retryJob(fleets, ...jobOf(job)) : RETRY_CONNECTED
+  const own = { reload: reloadZone, ...(fleets?.length === 0 ? {} : { retry }) }
   const allowed = allowControl ? { ...own, ...actions } : {}
   const observation = await open(name ?? nameOf(process.argv[1] ?? '', 'node'), undefined, allowed, fleets)
   const module = new URL('./child.js', import.meta.url).href
@@ -123,11 +122,9 @@ export async function open(
     parent,
     version: versionOf(),
     actions: Object.keys(actions),
-    fleets: new Int32Array(new SharedArrayBuffer(4)),
+    retries: actions['retry'] === RETRY_CONNECTED,
+    fleets: fleets === undefined ? 'connected' : fleets.length > 0 ? 'given' : 'none',
   }
-  const countFleets = (): void => void Atomics.store(start.fleets, 0, shownOf(fleets).length)
-  countFleets()
-  meters.fleetsChanged = countFleets
   // Before the thread has one: the first one of a process owns its zones, unless the main thread has.
   thisBridge()
   const thread = startThread(start)
@@ -135,7 +132,6 @@ export async function open(
   const remove = (): void => removeSocket(path)
   const ended = (): void => {
     isOpen = false
-    meters.fleetsChanged = undefined
     observeProcesses(undefined)
     process.off('exit', remove)
     remove()
@@ -173,18 +169,13 @@ function startThread(start: ObserverStart): Worker {
   }
 }
 
-/** Those that are given, or those of this thread. */
-function shownOf(fleets: readonly ObservedFleet[] | undefined): readonly ObservedFleet[] {
-  return fleets ?? connectedFleets()
-}
-
 async function act(
   { id, action, params }: ControlRequest,
   actions: Readonly<Record<string, ControlAction>>,
-  fleets: readonly ObservedFleet[] | undefined,
+  fleets: readonly ObservedFleet[] = [],
 ): Promise<ControlReply> {
   try {
-    const result = await (action === undefined ? lookAt(shownOf(fleets)) : actions[action](params))
+    const result = await (action === undefined ? lookAt(fleets) : actions[action](params))
     // What cannot be posted cannot be JSON either.
     return { id, result: JSON.parse(JSON.stringify(result ?? null)) as unknown }
   } catch (error) {
@@ -199,10 +190,5 @@ async function reloadZone({ zone }: Readonly<Record<string, unknown>>): Promise<
   await found.reload()
 }
 
-/** `retry {"zone":"mail","key":"invoice-17"}` */
-function retryOf(fleets: readonly ObservedFleet[] | undefined): ControlAction {
-  return ({ zone, key }) => {
-    if (typeof zone !== 'string') throw wrong('retry: zone', 'the name of a zone with jobs', zone)
-    return retryJob(shownOf(fleets), zone, key as string)
-  }
-}
+/** Instead of the action: the thread of the socket asks those that are connected. */
+const RETRY_CONNECTED: ControlAction = () => false

@@ -16,6 +16,7 @@ const SAMPLE: Snapshot = {
   corespun: '0.2.0',
   atMs: 4000,
   upMs: 3_600_000,
+  problems: [],
   cpuMs: 60_000,
   memoryBytes: 123_456_789,
   connections: 12,
@@ -91,6 +92,7 @@ const SAMPLE: Snapshot = {
       heapBytesMax: 4e9,
       externalBytes: 1e6,
       fibers: 3,
+      fleets: 0,
     },
   ],
   stores: [

@@ -3,7 +3,10 @@
  * with dead jobs of a fleet, and by several clients at once.
  */
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
 import { until } from '../../base/wait.test.support.ts'
 import { connect, host } from '../../fleet/index.ts'
 import { lift } from '../../arrow/index.ts'
@@ -12,6 +15,11 @@ import { store } from '../../store/index.ts'
 import { Semaphore } from '../../sync/index.ts'
 import type { Snapshot } from '../../observe/internal.ts'
 import { answerOf, inZone, observed } from '../../observe/observe.test.support.ts'
+
+const [major, minor] = process.versions.node.split('.').map(Number)
+const hasSqlite = major > 22 || (major === 22 && minor >= 13)
+const folder = mkdtempSync(join(tmpdir(), 'fleets-'))
+after(() => rmSync(folder, { recursive: true }))
 
 const snapshot = async (path: string): Promise<Snapshot> => {
   const { result, error } = await answerOf(path, 'snapshot')
@@ -192,6 +200,67 @@ test('dead jobs have their errors, and are run anew where that is allowed', asyn
     assert.deepEqual((await snapshot(path)).actions, [])
     const answer = await answerOf(path, 'control', { action: 'retry', params: { zone: 'mail', key: 'a' } })
     assert.equal(answer.error?.code, 'OBSERVE_FORBIDDEN')
+  })
+})
+
+test('fleets that workers alone are connected to are in it, and a worker that is stuck is named', () =>
+  observed({ name: 'workers', allowControl: true }, async ({ path }) => {
+    await inZone({ workers: 1, graceMs: 0 }, async (own) => {
+      const worker = own.module<typeof import('./connected.test.support.ts')>(
+        new URL('./connected.test.support.js', import.meta.url),
+      )
+      await worker.connected('memory:', 'invoice-18')
+      // A busy machine may take longer than a thread that is asked has.
+      await until(async () => (await snapshot(path)).fleet?.dead.length === 1)
+      const { fleet, threads, actions } = await snapshot(path)
+      assert.deepEqual(
+        fleet!.dead.map(({ zone, key, errors }) => [zone, key, errors]),
+        [['mail', 'invoice-18', ['no address']]],
+      )
+      assert.deepEqual(
+        threads.filter(({ fleets }) => fleets > 0).map(({ thread, fleets }) => [thread, fleets]),
+        [[`${own.id}/0`, 1]],
+      )
+      assert.ok(actions.includes('retry'))
+      const control = (params: object) => answerOf(path, 'control', { action: 'retry', params })
+      assert.deepEqual(await control({ zone: 'mail', key: 'unknown' }), { result: false })
+      assert.deepEqual(await control({ zone: 'mail', key: 'invoice-18' }), { result: true })
+      const shared = new SharedArrayBuffer(8)
+      const words = new Int32Array(shared)
+      const task = worker.blocked(shared)
+      await until(() => words[1] === 1)
+      const late = `fleets: ${own.id}/0 has not responded within 500 ms`
+      await until(async () => (await snapshot(path)).fleet!.problems.includes(late))
+      Atomics.store(words, 0, 1)
+      Atomics.notify(words, 0)
+      await task
+      await until(async () => (await snapshot(path)).fleet!.problems.length === 0)
+      await worker.disconnected()
+      await until(async () => (await snapshot(path)).fleet === undefined)
+    })
+  }))
+
+test('a fleet that several threads are connected to is asked once', { skip: !hasSqlite }, async () => {
+  const address = `sqlite:${join(folder, 'shared.db')}`
+  await using fleet = await connect(address)
+  await fleet.jobs<{ send(): void }>('post').submit('a', 'send', [])
+  await observed({ name: 'shared' }, async ({ path }) => {
+    await inZone({ workers: 1 }, async (own) => {
+      const worker = own.module<typeof import('./connected.test.support.ts')>(
+        new URL('./connected.test.support.js', import.meta.url),
+      )
+      await worker.connected(address, 'b')
+      const connections = async () =>
+        (await snapshot(path)).threads.reduce((sum, { fleets }) => sum + fleets, 0)
+      await until(async () => (await connections()) === 2)
+      await until(async () => (await snapshot(path)).fleet?.dead.length === 1)
+      const { queues } = (await snapshot(path)).fleet!
+      assert.deepEqual(
+        queues.map(({ zone }) => zone),
+        ['mail', 'post'],
+      )
+      await worker.disconnected()
+    })
   })
 })
 

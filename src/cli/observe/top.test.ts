@@ -232,22 +232,6 @@ test('without a terminal it is printed once, as with --once', () =>
     }
   }))
 
-test('rates are not those from the look with which counting begins', async () => {
-  let asked = 0
-  const threads = [{ ...sample().threads[0], thread: 'observer' }]
-  const server = await answering('first', () => {
-    asked += 1
-    return { result: sample({ threads }) }
-  })
-  try {
-    const { ended } = started(['first', '--once', '--every', '20ms'])
-    assert.equal(await ended, 0)
-    assert.equal(asked, 3)
-  } finally {
-    server.close()
-  }
-})
-
 test('JSON has the totals, and nothing that a terminal obeys', async () => {
   const server = await answering('json', () => ({ result: sample({ name: '\u009B31m\u202E\u{E0001}' }) }))
   try {

@@ -34,8 +34,6 @@ interface TopWords {
 }
 
 const EVERY_MS = 1000
-/** The first look of all begins to count: each thread does so within a tenth of a second. */
-const BEGIN_MS = 300
 const ANSWER_MS = 10_000
 /** A drain or a reload waits for tasks. */
 const CONTROL_MS = 60_000
@@ -68,16 +66,12 @@ export function readTopArguments(words: readonly string[]): TopWords | typeof HE
 export async function top(words: TopWords, context: CommandContext): Promise<number> {
   const { stdout } = context
   const socket = await chosen(words.process)
-  let before = await snapshotOf(socket)
+  const before = await snapshotOf(socket)
   if (words.json) {
     stdout.write(jsonLine(before))
     return ExitCode.ok
   }
   if (stdout.isTTY === true && !words.once) return new Watch(socket, before, words, context).ended()
-  if (before.threads?.every(({ thread }) => thread === 'observer')) {
-    await pause(BEGIN_MS)
-    before = await snapshotOf(socket)
-  }
   await pause(words.everyMs)
   const { columns = Infinity } = stdout as { readonly columns?: number } // Of a terminal.
   stdout.write(printed(viewOf(await snapshotOf(socket), before), columns))

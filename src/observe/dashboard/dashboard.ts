@@ -93,7 +93,7 @@ export function dashboard(options?: DashboardOptions): Handler {
     const hasFleets = shown().length > 0
     const actions = control && hasFleets ? ['retry'] : []
     const [fleet, open] = await Promise.all([hasFleets ? recent.read() : undefined, looked])
-    return JSON.stringify({ ...snapshotOf({ name, actions, fleet }), runs: open })
+    return JSON.stringify({ ...snapshotOf({ name, actions }), fleet, runs: open })
   }
   return async (request) => {
     const { Response } = await import('../../http/index.ts')

@@ -5,7 +5,17 @@
  * Hosts and servers are asked, which takes a while; whoever looks meanwhile has what was found last.
  */
 import type { DeadJob, FleetHostInfo, FleetOverview, JobQueueInfo } from '../../fleet/index.ts'
-import { type Kind, isObject, messageOf, oneLine, reasonOf } from '../../base/index.ts'
+import {
+  type Kind,
+  connectedFleets,
+  isObject,
+  messageOf,
+  meters,
+  oneLine,
+  reasonOf,
+  refuser,
+} from '../../base/index.ts'
+import { ObserveError } from '../errors.ts'
 
 /** A connection to a fleet, as far as it is looked at: `await connect('nats://a')` of corespun/fleet. */
 export interface ObservedFleet {
@@ -51,7 +61,7 @@ export interface FleetFigures {
   readonly ageMs: number
 }
 
-type Found = Omit<FleetFigures, 'ageMs'>
+export type Found = Omit<FleetFigures, 'ageMs'>
 
 /** Most dead jobs of a zone. */
 const DEAD_MAX = 100
@@ -59,7 +69,10 @@ const HOSTS_MAX = 1000
 
 /** Ask all of them. What does not answer is a problem in the result. */
 export async function lookAt(fleets: readonly ObservedFleet[]): Promise<Found> {
-  const found = await Promise.allSettled(fleets.map(one))
+  return together(await Promise.allSettled(fleets.map(one)))
+}
+
+export function together(found: readonly PromiseSettledResult<Found>[]): Found {
   const parts = found.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
   const failed = found.flatMap((each) =>
     each.status === 'rejected' ? [oneLine(messageOf(each.reason))] : [],
@@ -70,6 +83,21 @@ export async function lookAt(fleets: readonly ObservedFleet[]): Promise<Found> {
     dead: parts.flatMap(({ dead }) => dead).sort(byName),
     problems: [...parts.flatMap(({ problems }) => problems), ...failed],
   }
+}
+
+/** Where the connections of this thread lead. */
+export function fleetsHere(): string[] {
+  return [...new Set(meters.fleets.values())]
+}
+
+/** Look at those of them that lead there. */
+export function lookHere(where: readonly string[]): Promise<Found> {
+  return lookAt(connectedFleets(where))
+}
+
+/** As {@link retryJob}, in all of them. */
+export function retryHere(zone: string, key: string): Promise<boolean> {
+  return retryJob(connectedFleets(), zone, key)
 }
 
 async function one(fleet: ObservedFleet): Promise<Found> {
@@ -90,6 +118,14 @@ async function one(fleet: ObservedFleet): Promise<Found> {
       : [],
   )
   return { hosts, queues, dead, problems }
+}
+
+const wrong = refuser((facts) => new ObserveError('OBSERVE_ARGUMENT', facts))
+
+/** The job of `retry {"zone":"mail","key":"a"}`. @throws {ObserveError} `OBSERVE_ARGUMENT`. */
+export function jobOf({ zone, key }: Readonly<Record<string, unknown>>): [zone: string, key: string] {
+  if (typeof zone !== 'string') throw wrong('retry: zone', 'the name of a zone with jobs', zone)
+  return [zone, key as string]
 }
 
 /**

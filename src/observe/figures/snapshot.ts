@@ -98,6 +98,8 @@ export interface ThreadFigures {
   readonly heapBytesMax: number
   readonly externalBytes: number
   readonly fibers: number
+  /** Connections to fleets. */
+  readonly fleets: number
 }
 
 /** One store. */
@@ -161,6 +163,8 @@ export interface Snapshot {
   readonly ends: readonly ReasonFigures[]
   /** The last tasks and requests that were slow, the latest first. */
   readonly slow: readonly SlowRecord[]
+  /** Threads that have not responded. */
+  readonly problems: readonly string[]
   /** Of the fleets that it is connected to; `undefined` without any. */
   readonly fleet?: FleetFigures
   /** Durable runs, which the dashboard adds. */
@@ -217,6 +221,7 @@ const THREAD: readonly Field[] = [
   { name: 'heapBytesMax', of: 'heapLimit' },
   { name: 'externalBytes', of: 'externalBytes' },
   { name: 'fibers', of: 'fibers' },
+  { name: 'fleets', of: 'fleetConnections' },
 ]
 const STORE: readonly Field[] = [
   { name: 'entries', of: 'storeEntries' },
@@ -300,11 +305,10 @@ function rounded(value: number): number {
 export interface Named {
   readonly name: string
   readonly actions: readonly string[]
-  readonly fleet: FleetFigures | undefined
 }
 
 /** The figures of this moment. From the first call on the process counts. */
-export function snapshotOf({ name, actions, fleet }: Named): Snapshot {
+export function snapshotOf({ name, actions }: Named): Snapshot {
   startMetrics()
   const families = collect()
   const leftOut = unread()
@@ -344,7 +348,7 @@ export function snapshotOf({ name, actions, fleet }: Named): Snapshot {
     refusals: cut<ReasonFigures>('refusals', refusalsOf(families), ({ count }) => count),
     ends: cut<ReasonFigures>('ends', reasonsOf(families, 'workerEnds'), ({ count }) => count),
     slow: slowRecords().reverse(),
-    ...(fleet === undefined ? {} : { fleet }),
+    problems: [],
     actions,
     leftOut,
   }

@@ -29,6 +29,20 @@ const UNNAMED = 'm["",""]'
 const HEAD = 3
 const EACH = 4
 
+/** The main thread, and the workers that have started, by the names by which they count. */
+export function threadNames(): string[] {
+  const names = ['main']
+  for (const zone of native.zoneIds().split('\0')) {
+    const numbers = new Float64Array(native.zoneRunning(zone).buffer)
+    for (let at = 1; at < numbers.length;) {
+      const [slot, mailbox, count] = numbers.subarray(at, at + HEAD)
+      if (mailbox !== 0 && mailbox !== numbers[0]) names.push(`${zone}/${slot}`)
+      at += HEAD + count * EACH
+    }
+  }
+  return names
+}
+
 /** All of them, by zone and worker. */
 export function runningTasks(): RunningTask[] {
   const threads = new Map<number, string>()

@@ -64,7 +64,7 @@ export function viewOf(now: Snapshot, before?: Snapshot): View {
     ? { before, seconds: (now.upMs - before.upMs) / 1000 }
     : { before: undefined, seconds: 0 }
   const { fleet, runs } = now
-  const found = [...rowsOf(fleet?.problems), ...rowsOf(runs?.problems)]
+  const found = [...rowsOf(now.problems), ...rowsOf(fleet?.problems), ...rowsOf(runs?.problems)]
   const problems = found.map((each) => textOf(each, 300))
   if (fleet !== undefined && fleet.ageMs > 10_000)
     problems.push(`the fleet was read ${timeOf(fleet.ageMs)} ago`)

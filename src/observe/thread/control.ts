@@ -1,11 +1,26 @@
 /**
  * What a client can change: the actions that the process allows.
- * Its main thread performs them, since what they are about is there.
+ * Its main thread performs them, since what they are about is there; `retry` the thread that has the fleet.
  */
 import type { MessagePort } from 'node:worker_threads'
 import { isPlainObject } from '../../base/index.ts'
 import { ObserveError, type SentError, receivedError } from '../errors.ts'
 import type { Method } from '../protocol.ts'
+import { jobOf } from '../figures/fleets.ts'
+
+/** The start data of the thread. */
+export interface ObserverStart {
+  readonly path: string
+  readonly name: string
+  readonly parent: number | undefined
+  readonly version: string
+  /** Names of what the main thread does when it is asked. */
+  readonly actions: readonly string[]
+  /** Whether `retry` is among them, and not an action of the program. */
+  readonly retries: boolean
+  /** Those that the main thread was given, those that threads are connected to, or none. */
+  readonly fleets: 'given' | 'connected' | 'none'
+}
 
 /** A request to the main thread. */
 export interface ControlRequest {
@@ -26,8 +41,8 @@ export interface Actions {
   look(): Promise<unknown>
 }
 
-/** @param allowed The names of all actions. */
-export function controlOf(port: MessagePort, allowed: readonly string[]): Actions {
+export function controlOf(port: MessagePort, start: ObserverStart): Actions {
+  const allowed = start.actions
   const waiting = new Map<number, (reply: ControlReply) => void>()
   let last = 0
   port.on('message', (reply: ControlReply) => {
@@ -53,7 +68,9 @@ export function controlOf(port: MessagePort, allowed: readonly string[]): Action
         throw new ObserveError('OBSERVE_FORBIDDEN', { action: String(action).slice(0, 100), allowed })
       if (!isPlainObject(params))
         throw new ObserveError('OBSERVE_REQUEST', { problem: 'the params of the action are not an object' })
-      return asked(action, params)
+      if (action !== 'retry' || !start.retries) return asked(action, params)
+      const job = jobOf(params)
+      return (await import('./snapshot.ts')).retryConnected(start, ...job)
     },
   }
 }

@@ -17,26 +17,14 @@ import {
   readRequest,
 } from '../protocol.ts'
 import { controlSockets, isAnswered, protectSocket } from '../sockets.ts'
-import { type Actions, controlOf } from './control.ts'
-
-/** The start data of this thread. */
-export interface ObserverStart {
-  readonly path: string
-  readonly name: string
-  readonly parent: number | undefined
-  readonly version: string
-  /** Names of what the main thread does when it is asked. */
-  readonly actions: readonly string[]
-  /** How many fleets the main thread shows. */
-  readonly fleets: Int32Array
-}
+import { type Actions, type ObserverStart, controlOf } from './control.ts'
 
 /** What this thread reports once. */
 export type ObserverNote = { readonly listening: true } | { readonly failed: string }
 
 const start = workerData as ObserverStart
 const port = parentPort!
-const actions: Actions = controlOf(port, start.actions)
+const actions: Actions = controlOf(port, start)
 
 let snapshot: Method | undefined
 
@@ -53,7 +41,6 @@ const METHODS: Readonly<Record<string, () => Promise<Method>>> = {
     actions: start.actions,
   }),
   profile: async () => (await import('./profile.ts')).profile,
-  slow: async () => (await import('./slow.ts')).slow,
   stacks: async () => (await import('./stacks.ts')).stacks,
   snapshot: async () => {
     const { snapshots } = await import('./snapshot.ts')
