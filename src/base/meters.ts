@@ -102,6 +102,8 @@ export const meters: {
   batchEnded: (() => void) | undefined
   /** A task has ended that is part of a trace. */
   task: ((zone: string, name: string, ms: number, traceId: string, spanId: string) => void) | undefined
+  /** This process has ended a durable job, of a zone and a function, or a run, of a definition. */
+  ended: ((key: 'jobsEnded' | 'runsEnded', ...of: readonly string[]) => void) | undefined
   /** Set by corespun/telemetry. */
   steps: StepSpans | undefined
   /** A call names a tenant, whose hash has these halves; mostly another one than the last call. */
@@ -127,6 +129,7 @@ export const meters: {
   isInBatch: false,
   batchEnded: undefined,
   task: undefined,
+  ended: undefined,
   steps: undefined,
   tenant: undefined,
   napa: undefined,

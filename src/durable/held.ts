@@ -16,7 +16,10 @@
  * ```
  * One that is cancelled has that recorded, and is interrupted in its turn: what its finalizers ask for is
  * recorded as all else, also over restarts, and its end is that of its fiber.
+ *
+ * Over 400 lines: one class, whose methods are the ways of one run and share its head and its lease.
  */
+import { meters } from '../base/index.ts'
 import type { Exit } from '../fiber/index.ts'
 import { type Entry, type Lease, certainly, errorFrame, isDone } from '../fleet/internal.ts'
 import { endOf } from './attempt.ts'
@@ -300,7 +303,10 @@ export class HeldRun {
     const input = inputBeside(this.#head, frame, this.#room.engine.messageBytesMax)
     const timed = this.#head.ttlMs !== undefined && { records: this.#journal.count }
     const end = { status, frame, input, endedMs: this.#room.nowMs(), dueMs: 0, awaits: [], ...timed }
-    if (await this.#write(end)) return live.leave('ended')
+    if (await this.#write(end)) {
+      meters.ended?.('runsEnded', this.#facts.name, status)
+      return live.leave('ended')
+    }
     // Cancelled meanwhile, or ended by whoever has it now.
     await this.#look(live)
     live.leave('lost')

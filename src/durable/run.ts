@@ -3,7 +3,7 @@
  *
  * It reads and writes what is kept, and needs nothing of the process that has the run.
  */
-import { TIMER_MS_MAX, abortSignal, flag, milliseconds, optionsOf, text } from '../base/index.ts'
+import { TIMER_MS_MAX, abortSignal, flag, meters, milliseconds, optionsOf, text } from '../base/index.ts'
 import { certainly, isDone } from '../fleet/internal.ts'
 import { decode, encode } from '../transport/index.ts'
 import { RunError, type RunFacts, readable, wrong } from './errors.ts'
@@ -193,6 +193,7 @@ export class Run<out Value = unknown> {
     if (!isCancelled || before === undefined) return false
     if (!now) await wake(room, this.#facts, before.status === 'running')
     else {
+      if (!hasEnded(before)) meters.ended?.('runsEnded', this.name, 'cancelled')
       await this.#reported(before)
       const what = before.ttlMs === undefined ? 'all' : 'timed'
       await certainly(engine, () => clear(room, this.#facts, what))

@@ -130,6 +130,18 @@ const INSTRUMENTS = {
     ['corespun.zone', 'corespun.reason'],
     'Workers that have ended.',
   ),
+  jobsEnded: counter(
+    'corespun.jobs.ended',
+    '{job}',
+    [...FUNCTION, 'corespun.outcome'],
+    'Durable jobs that this process has ended: done, dead, cancelled.',
+  ),
+  runsEnded: counter(
+    'corespun.runs.ended',
+    '{run}',
+    [...RUN, 'corespun.outcome'],
+    'Durable runs that this process has ended: done, failed, cancelled.',
+  ),
   fibers: gauge('corespun.fibers', '{fiber}', THREAD, 'Fibers that have waited and not ended.'),
   threadCpu: counter('corespun.thread.cpu.time', 's', THREAD, 'CPU time of the thread.'),
   loopTime: counter(

@@ -46,6 +46,7 @@ export function countThread(): Sheet | undefined {
   meters.task = (zone, name, ms, traceId, spanId) => {
     if (name !== '') sheet.exemplars('taskSeconds', zone, name).put(ms / 1000, traceId, spanId)
   }
+  meters.ended = (key, ...of) => sheet.series(key, ...of).add(1)
   meters.tenant = nameTenant
   meters.napa = (type, act, value, ...of) => {
     if (type === 2) sheet.series('napaPercentiles', ...of).record(value)

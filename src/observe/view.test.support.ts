@@ -108,6 +108,10 @@ const SAMPLE: Snapshot = {
     },
   ],
   locks: [{ lock: 'report', kind: 'lock', free: 0, waiting: 2 }],
+  ended: [
+    { kind: 'jobs', zone: 'mail', name: 'send', done: 7, failed: 2, cancelled: 1 },
+    { kind: 'runs', zone: '', name: 'order', done: 3, failed: 0, cancelled: 0 },
+  ],
   refusals: [{ what: 'zone cpu', reason: 'full', count: 4 }],
   ends: [{ what: 'cpu', reason: 'overdue', count: 1 }],
   slow: [

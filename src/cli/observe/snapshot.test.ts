@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { until } from '../../base/wait.test.support.ts'
+import { durable, runs, signal } from '../../durable/index.ts'
 import { connect, host } from '../../fleet/index.ts'
 import { lift } from '../../arrow/index.ts'
 import { createApp } from '../../http/index.ts'
@@ -261,6 +262,48 @@ test('a fleet that several threads are connected to is asked once', { skip: !has
       )
       await worker.disconnected()
     })
+  })
+})
+
+test('durable jobs and runs that this process has ended are counted by their outcome', async () => {
+  const module = new URL(
+    'data:text/javascript,export const add = (a, b) => a + b; export const fail = () => { throw new Error() }',
+  )
+  await using fleet = await connect('memory:')
+  await using hosting = await host(fleet, { name: 'sums', module, version: 'v1', jobsMax: 2 })
+  const jobs = fleet.jobs<{ add(a: number, b: number): number; fail(): void }>(hosting.name)
+  const order = durable('order', function* (isGood: boolean) {
+    yield* signal('paid')
+    if (!isGood) throw new Error('no')
+  })
+  await using own = await runs(fleet, { definitions: [order] })
+  await observed({ name: 'ended' }, async ({ path }) => {
+    await snapshot(path)
+    for (const key of ['a', 'b']) await jobs.submit(key, 'add', [1, 2])
+    await jobs.submit('c', 'fail', [], { retry: { attemptsMax: 1 } })
+    await jobs.submit('d', 'add', [1, 2], { delayMs: 60_000 })
+    assert.equal(await jobs.cancel('d'), true)
+    await Promise.allSettled(['a', 'b', 'c'].map((key) => jobs.result(key)))
+    const started = await Promise.all(
+      ['good', 'bad', 'cancelled', 'now'].map((key) => own.start('order', key === 'good', { key })),
+    )
+    const [good, bad, cancelled, atOnce] = started
+    await good.signal('paid')
+    await bad.signal('paid')
+    await cancelled.cancel()
+    await atOnce.cancel({ now: true })
+    await Promise.allSettled(started.map((run) => run.result()))
+    const endedNow = async () => (await snapshot(path)).ended
+    await until(async () => (await endedNow()).reduce((sum, { cancelled }) => sum + cancelled, 0) === 3)
+    const sums = { kind: 'jobs', zone: 'sums' }
+    assert.deepEqual(
+      (await endedNow()).filter(({ zone, name }) => zone === 'sums' || name === 'order'),
+      [
+        { ...sums, name: 'add', done: 2, failed: 0, cancelled: 1 },
+        { kind: 'runs', zone: '', name: 'order', done: 1, failed: 1, cancelled: 2 },
+        { ...sums, name: 'fail', done: 0, failed: 1, cancelled: 0 },
+      ],
+    )
   })
 })
 

@@ -26,7 +26,7 @@
  * Each write is by revision. One that finds an end which another host has written becomes drop.
  * Over 400 lines: one class, whose methods are the ways of one job and share its record and its leases.
  */
-import { TIMER_MS_MAX } from '../../base/index.ts'
+import { TIMER_MS_MAX, meters } from '../../base/index.ts'
 import type { TraceContext } from '../../zone/index.ts'
 import type { End, Engine, KeyValue, Lease, Queue } from '../engine/engine.ts'
 import { FleetError, hasCode, isDone, mayPass } from '../errors.ts'
@@ -104,6 +104,8 @@ export interface JobHost {
   certainly<Value>(work: () => Promise<Value>): Promise<Value>
 }
 
+/** A job that cannot be read. */
+const NAMELESS = { ...NOBODY, name: '' }
 /** The record of a running job and its progress is written this long after it has begun or reported, ms. */
 const REPORT_MS = 100
 /** Fewest spans of a lease that a result is kept. */
@@ -132,8 +134,8 @@ export class Attempt {
   #endSlot: End = () => {}
   readonly #controller = new AbortController()
   #record: JobRecord = FRESH
-  /** Where its end is reported. */
-  #from: Pick<Job, 'origin' | 'submission' | 'args'> = NOBODY
+  /** Where its end is reported, and what it calls. */
+  #from: Pick<Job, 'origin' | 'submission' | 'args' | 'name'> = NAMELESS
   #revision = 0
   /** For a schedule the time of the last job that it has added. */
   #lastMs = 0
@@ -234,7 +236,7 @@ export class Attempt {
 
   async #begin(isAtOnce: boolean): Promise<void> {
     const job = readJob(this.#lease.bytes)
-    this.#from = job ?? NOBODY
+    this.#from = job ?? NAMELESS
     this.#identity = identityOf(this.#lease, job)
     this.#replaces = job?.replaces === true
     // Before a first attempt too: the key may have ended as it was submitted, a cancelled item may still be
@@ -457,13 +459,16 @@ export class Attempt {
   }
 
   #died({ failures, hostsLost, errors }: JobRecord): void {
-    const name = readJob(this.#lease.bytes)?.name ?? ''
+    const { name } = this.#from
     publish.jobDead({ zone: this.#host.zone, key: this.#key, name, failures, hostsLost }, errors)
   }
 
   async #end(record: EndedRecord, ttlMs?: number): Promise<void> {
     const { engine, zone } = this.#host
-    if (await this.#write(record, ttlMs, true)) sendEnd(engine, zone, this.#from, { key: this.#key, record })
+    if (await this.#write(record, ttlMs, true)) {
+      sendEnd(engine, zone, this.#from, { key: this.#key, record })
+      meters.ended?.('jobsEnded', zone, this.#from.name, record.status)
+    }
     await this.#drop()
   }
 

@@ -3,6 +3,7 @@
  *
  * A job has its end in its record, by revision, as any other; a schedule is removed.
  */
+import { meters } from '../../base/index.ts'
 import { written } from '../wire.ts'
 import type { Engine, Waiting } from '../engine/engine.ts'
 import { isDone } from '../errors.ts'
@@ -73,6 +74,7 @@ async function ended(
   await queue.remove(key, item)
   engine.messages?.send(cancelSubject(zone), written('cancel', key))
   sendEnd(engine, zone, job, { key, record })
+  meters.ended?.('jobsEnded', zone, job.name, 'cancelled')
   await large.delete(job.args)
   return job
 }

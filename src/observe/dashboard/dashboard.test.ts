@@ -6,6 +6,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createApp, use } from '../../http/index.ts'
 import type { Snapshot } from '../figures/snapshot.ts'
+import type { ObservedRuns } from '../figures/runs.ts'
 import { dashboard } from './dashboard.ts'
 
 const asked: string[] = []
@@ -53,7 +54,7 @@ const runs = {
 }
 const app = createApp({
   routes: {
-    '/runs': dashboard({ runs: [runs] }),
+    '/runs': dashboard({ runs: [runs as unknown as ObservedRuns] }),
     '/open': dashboard({ name: 'orders', fleets: [fleet], control: true }),
     '/view': dashboard({ fleets: [fleet] }),
     '/alone': dashboard({ control: true }),

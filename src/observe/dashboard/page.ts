@@ -176,6 +176,7 @@ function titleOf(id: string): string {
     runs: 'Durable runs',
     listed: 'Runs',
     steps: 'A run and its steps',
+    ended: 'Jobs and runs that have ended',
     dead: 'Dead jobs',
     hosts: 'Hosts',
     stages: 'Stages of arrows',

@@ -4,53 +4,17 @@
  * Only what is open on the page is read, since a journal is read as a whole.
  */
 import { type Kind, isObject, messageOf, oneLine, reasonOf } from '../../base/index.ts'
+import type { RunInfo, RunPage, RunState } from '../../durable/index.ts'
 
 /** Runs that are looked at: `await runs(fleet, { definitions })` of corespun/durable. */
 export interface ObservedRuns {
   /** Those of the definitions. */
   readonly names: readonly string[]
   /** Returns a page of the runs of a definition. */
-  list(
-    name: string,
-    options: { readonly itemsMax: number },
-  ): Promise<{
-    readonly items: readonly {
-      readonly key: string
-      readonly status: string
-      readonly startedAt: Date
-      readonly endedAt: Date | undefined
-    }[]
-    readonly next: string | undefined
-  }>
+  list(name: string, options: { readonly itemsMax: number }): Promise<RunPage>
   /** Returns a run. */
-  get(
-    name: string,
-    key: string,
-  ): {
-    state(): Promise<{
-      readonly key: string
-      readonly status: string
-      readonly startedAt: Date
-      readonly endedAt: Date | undefined
-      readonly steps: readonly {
-        readonly key: string
-        readonly status: string
-        readonly startedAt: Date | undefined
-        readonly at: Date
-        readonly dueAt: Date | undefined
-        readonly failures: number
-        readonly error: unknown
-      }[]
-      readonly holder?: string | undefined
-      readonly running: readonly { readonly key: string; readonly startedAt: Date }[]
-      readonly resumedCount: number
-      readonly error: unknown
-    }>
-  }
+  get(name: string, key: string): { state(): Promise<RunState> }
 }
-
-type ObservedRun = Awaited<ReturnType<ObservedRuns['list']>>['items'][number]
-type ObservedState = Awaited<ReturnType<ReturnType<ObservedRuns['get']>['state']>>
 
 export const RUNS: Kind<readonly ObservedRuns[]> = {
   expected: 'an array of what runs() of corespun/durable returns',
@@ -131,13 +95,13 @@ export async function lookAtRuns(
   }
 }
 
-function figuresOf({ key, status, startedAt, endedAt }: ObservedRun, nowMs: number): RunFigures {
+function figuresOf({ key, status, startedAt, endedAt }: RunInfo, nowMs: number): RunFigures {
   return { key, status, startedMs: startedAt.getTime(), untilMs: endedAt?.getTime() ?? nowMs }
 }
 
 const ENDS: ReadonlySet<string> = new Set(['done', 'failed', 'left'])
 
-function openRun(state: ObservedState, nowMs: number): OpenRun {
+function openRun(state: RunState, nowMs: number): OpenRun {
   const run = figuresOf(state, nowMs)
   const begun = new Map(state.running.map(({ key, startedAt }) => [key, startedAt.getTime()]))
   const steps = state.steps.map(({ key, status, startedAt, at, dueAt, failures, error }): StepFigures => {

@@ -123,6 +123,19 @@ export interface LockFigures {
   readonly waiting: number
 }
 
+/** Durable jobs of a function, or durable runs of a definition, that this process has ended. */
+export interface EndedFigures {
+  readonly kind: 'jobs' | 'runs'
+  /** Of jobs. */
+  readonly zone: string
+  /** The function, or the definition. */
+  readonly name: string
+  readonly done: number
+  /** Of jobs the dead ones. */
+  readonly failed: number
+  readonly cancelled: number
+}
+
 /** What was not accepted, or has ended, by its reason. */
 export interface ReasonFigures {
   /** `zone cpu`; `connection`, `handshake` and the like of servers. */
@@ -158,6 +171,7 @@ export interface Snapshot {
   readonly threads: readonly ThreadFigures[]
   readonly stores: readonly StoreFigures[]
   readonly locks: readonly LockFigures[]
+  readonly ended: readonly EndedFigures[]
   readonly refusals: readonly ReasonFigures[]
   /** Workers that have ended. */
   readonly ends: readonly ReasonFigures[]
@@ -345,6 +359,7 @@ export function snapshotOf({ name, actions }: Named): Snapshot {
     threads: cut<ThreadFigures>('threads', threadsOf(families), ({ cpuMs }) => cpuMs),
     stores: cut<StoreFigures>('stores', listed(['store'], STORE), ({ bytes }) => bytes),
     locks: cut<LockFigures>('locks', listed(['lock', 'kind'], LOCK), ({ waiting }) => waiting),
+    ended: cut<EndedFigures>('ended', endedOf(families), ({ done }) => done),
     refusals: cut<ReasonFigures>('refusals', refusalsOf(families), ({ count }) => count),
     ends: cut<ReasonFigures>('ends', reasonsOf(families, 'workerEnds'), ({ count }) => count),
     slow: slowRecords().reverse(),
@@ -394,6 +409,17 @@ function threadsOf(families: Families): Cells[] {
     row['gcMs'] = rounded((row['gcMs'] as number) + cells[0] * 1000)
   }
   return list.rows
+}
+
+function endedOf(families: Families): Cells[] {
+  const fields = (of: InstrumentKey, failed: string): Field[] => [
+    { name: 'done', of, only: 'done' },
+    { name: 'failed', of, only: failed },
+    { name: 'cancelled', of, only: 'cancelled' },
+  ]
+  const jobs = new List(families, ['zone', 'name'], fields('jobsEnded', 'dead'), { kind: 'jobs' })
+  const runs = new List(families, ['name'], fields('runsEnded', 'failed'), { kind: 'runs', zone: '' })
+  return [...jobs.rows, ...runs.rows]
 }
 
 function reasonsOf(families: Families, of: InstrumentKey, prefix = ''): ReasonFigures[] {

@@ -8,7 +8,7 @@
  * Over 400 lines: in a bundle the functions of one module have the names by which its own code calls them,
  * and those of other modules may have others.
  */
-import type { Durations, ReasonFigures, Snapshot } from './snapshot.ts'
+import type { Durations, EndedFigures, ReasonFigures, Snapshot } from './snapshot.ts'
 
 /** What may be done about a row. */
 export interface RowAction {
@@ -109,6 +109,7 @@ function tablesOf(now: Snapshot, pace: Pace): ViewTable[] {
     ),
     tableOf('queues', ['JOBS OF', ' WAIT', ' TAKEN', ' DEAD', ' OLDEST'], queueRows(now, 'jobs'), left),
     tableOf('runs', ['RUNS OF', ' WAIT', ' TAKEN', ' DEAD', ' OLDEST'], definitionRows(now), left),
+    tableOf('ended', ['ENDED', 'OF', ' /S', ' DONE', ' FAILED', ' CANCELLED'], endedRows(now, pace), left),
     tableOf('dead', ['DEAD JOB', 'ZONE', 'FUNCTION', ' FAILED', 'ERROR'], deadRows(now), left),
     tableOf(
       'hosts',
@@ -326,6 +327,17 @@ function stepRows({ runs }: Snapshot): ViewRow[] {
   return [{ cells, details, span: [0, 1], act }, ...rows]
 }
 
+function endedRows({ ended }: Snapshot, pace: Pace): ViewRow[] {
+  const keyOf = ({ kind, zone, name }: EndedFigures): string => `${kind} ${zone}\0${name}`
+  const sumOf = ({ done, failed, cancelled }: EndedFigures): number => done + failed + cancelled
+  const earlier = new Map(rowsOf(pace.before?.ended).map((each) => [keyOf(each), sumOf(each)]))
+  return rowsOf(ended).map((each) => {
+    const rate = numberOf(rateOf(sumOf(each), earlier.get(keyOf(each)) ?? 0, pace))
+    const counts = [each.done, each.failed, each.cancelled].map(countOf)
+    return { cells: [textOf(each.name), each.kind === 'runs' ? 'runs' : textOf(each.zone), rate, ...counts] }
+  })
+}
+
 function deadRows({ fleet, actions }: Snapshot): ViewRow[] {
   const mayRetry = rowsOf(actions).includes('retry')
   return rowsOf(fleet?.dead).map(({ zone, key, name, failures, errors }) => {
@@ -506,6 +518,7 @@ export const VIEW_FUNCTIONS: readonly ((...args: never[]) => unknown)[] = [
   definitionRows,
   runRows,
   stepRows,
+  endedRows,
   deadRows,
   hostRows,
   stageRows,
