@@ -267,7 +267,7 @@ test('a fleet that several threads are connected to is asked once', { skip: !has
 
 test('durable jobs and runs that this process has ended are counted by their outcome', async () => {
   const module = new URL(
-    'data:text/javascript,export const add = (a, b) => a + b; export const fail = () => { throw new Error() }',
+    'data:text/javascript,export const add = (a, b) => a + b; export const fail = () => { throw 1 }',
   )
   await using fleet = await connect('memory:')
   await using hosting = await host(fleet, { name: 'sums', module, version: 'v1', jobsMax: 2 })
