@@ -109,7 +109,6 @@ function tablesOf(now: Snapshot, pace: Pace): ViewTable[] {
     ),
     tableOf('queues', ['JOBS OF', ' WAIT', ' TAKEN', ' DEAD', ' OLDEST'], queueRows(now, 'jobs'), left),
     tableOf('runs', ['RUNS OF', ' WAIT', ' TAKEN', ' DEAD', ' OLDEST'], definitionRows(now), left),
-    tableOf('ended', ['ENDED', 'OF', ' /S', ' DONE', ' FAILED', ' CANCELLED'], endedRows(now, pace), left),
     tableOf('dead', ['DEAD JOB', 'ZONE', 'FUNCTION', ' FAILED', 'ERROR'], deadRows(now), left),
     tableOf(
       'hosts',
@@ -117,6 +116,7 @@ function tablesOf(now: Snapshot, pace: Pace): ViewTable[] {
       hostRows(now),
       left,
     ),
+    tableOf('ended', ['ENDED', 'OF', ' /S', ' DONE', ' FAILED', ' CANCELLED'], endedRows(now, pace), left),
     tableOf('stages', ['STAGE', 'ARROW', ' CALLS', ' MEAN'], stageRows(now), left),
     tableOf(
       'stores',
