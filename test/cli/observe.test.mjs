@@ -55,7 +55,7 @@ test('stacks of a process whose main thread and worker never return', { skip, ti
     const { ask, findProcess } = await import('../../dist/observe/internal.js')
     process.env.XDG_RUNTIME_DIR = files
     const [socket] = await findProcess('stuck')
-    assert.deepEqual(await ask(socket, 'slow', {}, { timeoutMs: 30_000 }), { records: [] })
+    assert.equal((await ask(socket, 'info', {}, { timeoutMs: 30_000 })).pid, child.pid)
   } finally {
     child.kill('SIGKILL')
     await once(child, 'exit')
