@@ -72,7 +72,8 @@ Options:
                          files that are left out
       --journal <file>   keep what became of each item in this file, so that the same command runs only
                          items that are new, changed or failed; each run prints the lines of all items.
-                         A file is the same by its path, size and time of change, a line by its text
+                         A file is the same by its path, size and time of change, a line by its text.
+                         An export that durable() has made goes on within an item, at its next step
       --journal-hash     compare files by a hash of their content instead
       --failed           print the items of the journal that failed, with their errors; run nothing
       --line-max <n>     longest line in characters; default: 16777216

@@ -4,6 +4,7 @@
  * A file of its own: the main thread must not load the modules of the workers, among them the native core,
  * whose absence is reported as one line without a stack.
  */
+import type { DurableJournal } from './durable-items.ts'
 import type { RecordStyle } from './records.ts'
 
 export const JOB_KEY = 'corespun run'
@@ -24,6 +25,8 @@ export interface Job {
   readonly clocks: SharedArrayBuffer | undefined
   /** The journals of the groups in flight; `undefined` where items travel one by one. */
   readonly journals: SharedArrayBuffer | undefined
+  /** With `--journal`: where runs of a durable export are kept. */
+  readonly kept: DurableJournal | undefined
   /** Whether a failure ends its group, so that the main thread learns of it. */
   readonly failFast: boolean
 }

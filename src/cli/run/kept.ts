@@ -45,11 +45,15 @@ interface About {
 }
 
 /** How items are identified. */
-export interface Keeping {
+export interface Identifying {
   readonly items: ItemKind
-  readonly style: RecordStyle
   /** Whether the content of a file is its hash, not its size and the time of its last change. */
   readonly hashes: boolean
+}
+
+/** How items are identified and their lines are read. */
+export interface Keeping extends Identifying {
+  readonly style: RecordStyle
   readonly program: string
 }
 
@@ -91,7 +95,7 @@ export class KeptResults {
   }
 
   async #lookUp(item: Item, number: number): Promise<ReadyItem> {
-    const identity = typeof item === 'string' ? await this.#identity(item) : undefined
+    const identity = typeof item === 'string' ? await identityOf(item, this.#keeping) : undefined
     if (identity === undefined) return item
     const found = read((await this.#values.get(identity.key))?.bytes)
     // Equal lines all run, unless an earlier run has done one of them.
@@ -103,21 +107,6 @@ export class KeptResults {
     this.keptCount++
     if (found.program !== this.#keeping.program) this.earlierCount++
     return new KeptLine(valueLine(found.json, number, this.#keeping.style))
-  }
-
-  /** `undefined` for a file that cannot be looked at: it runs, and is not recorded. */
-  async #identity(item: string): Promise<Identity | undefined> {
-    const { items, hashes } = this.#keeping
-    // An item of NDJSON is another value than a line of the same text.
-    if (items !== 'paths') return { key: `${items} ${newHash().update(item).digest('hex')}`, content: '' }
-    const key = `path ${item}`
-    try {
-      if (hashes) return { key, content: await hashOf(item) }
-      const { size, mtimeNs } = statSync(item, { bigint: true })
-      return { key, content: `${size} ${mtimeNs}` }
-    } catch {
-      return undefined // The function meets the same error, and its failure is a line.
-    }
   }
 
   /**
@@ -213,6 +202,21 @@ function read(bytes: Uint8Array | undefined): (About & { readonly json: string }
   const end = bytes.indexOf(10)
   const about = JSON.parse(decoder.decode(bytes.subarray(0, end))) as About
   return { ...about, json: decoder.decode(bytes.subarray(end + 1)) }
+}
+
+/** `undefined` for a file that cannot be looked at: it runs, and is not recorded. */
+export async function identityOf(item: string, how: Identifying): Promise<Identity | undefined> {
+  const { items, hashes } = how
+  // An item of NDJSON is another value than a line of the same text.
+  if (items !== 'paths') return { key: `${items} ${newHash().update(item).digest('hex')}`, content: '' }
+  const key = `path ${item}`
+  try {
+    if (hashes) return { key, content: await hashOf(item) }
+    const { size, mtimeNs } = statSync(item, { bigint: true })
+    return { key, content: `${size} ${mtimeNs}` }
+  } catch {
+    return undefined // The function meets the same error, and its failure is a line.
+  }
 }
 
 const newHash = () => process.getBuiltinModule('node:crypto').createHash('sha256')

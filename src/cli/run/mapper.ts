@@ -7,6 +7,7 @@
  * item turns out to be slow is split at that item: only lines that follow it in order wait for it. The time
  * of `--timeout` begins when the function starts, not when its item is queued.
  */
+import { resolve } from 'node:path'
 import { assert, ChunkSize, threads } from '../../base/index.ts'
 import type { RunOptions } from '../arguments.ts'
 import { Clocks, clockBytes, monotonicMs } from './clocks.ts'
@@ -130,7 +131,9 @@ export class Mapper {
     const clocks = options.timeoutMs === 0 ? undefined : new SharedArrayBuffer(clockBytes(runningMax))
     const { module, exportName, exportNamed, items, failFast } = options
     const json = items === 'ndjson'
-    const words = { url, module, exportName, exportNamed, json, style, failFast }
+    const { journal, journalHash: hashes } = options
+    const kept = journal === undefined ? undefined : { file: resolve(journal), items, hashes }
+    const words = { url, module, exportName, exportNamed, json, style, failFast, kept }
     const job: Job = { ...words, cutoff, clocks, journals }
     threads().setEnvironmentData(JOB_KEY, job)
     const zone = await openZone({

@@ -9,6 +9,7 @@
 import { getEnvironmentData, isMainThread } from 'node:worker_threads'
 import { ChunkBudget, hasMember, loadReason, promiseOf, reasonOf } from '../../base/index.ts'
 import { currentTask } from '../../zone/index.ts'
+import type { Durable } from '../../durable/index.ts'
 import { Clocks } from './clocks.ts'
 import { CliError, type CliCodes } from '../errors.ts'
 import { Cutoff } from './cutoff.ts'
@@ -23,7 +24,8 @@ export type Problem = {
 
 type Exports = Readonly<Record<string, unknown>>
 
-type Mapped = (item: unknown) => unknown
+/** An item, and its text. */
+type Mapped = (item: unknown, text: string) => unknown
 
 /** A marked or bare line; `undefined` when the cutoff was closed before the item. */
 type Line = string | undefined
@@ -145,7 +147,7 @@ function mapWith(here: Ready, text: string, item: number, clock: number): Line |
   const started = here.clocks?.start(clock) ?? 0
   let waits = false
   try {
-    const value = here.call(here.job.json ? parsed(text) : text)
+    const value = here.call(here.job.json ? parsed(text) : text, text)
     const promise = promiseOf(value)
     if (promise === undefined) return resultLine(value, item, here.job.style)
     waits = true
@@ -223,6 +225,10 @@ async function findFunction(job: Job): Promise<Mapped> {
     return (item) => value.run(item)
   }
   const module = job.module
+  if (isDurable(value) && job.kept !== undefined) {
+    const { durableCall } = await import('./durable-items.ts')
+    return durableCall(value, job.kept)
+  }
   if (value === undefined) {
     throw new CliError('CLI_EXPORT_MISSING', { module, name, exported: functionsOf(exports) })
   }
@@ -239,7 +245,14 @@ function isArrow(value: unknown): value is { run(item: unknown): unknown } {
 }
 
 function isCallable(value: unknown): boolean {
-  return typeof value === 'function' || isArrow(value)
+  return typeof value === 'function' || isArrow(value) || isDurable(value)
+}
+
+/** What `durable()` makes is data: a name and a body. */
+function isDurable(value: unknown): value is Durable {
+  if (typeof value !== 'object' || value === null || !Object.isFrozen(value)) return false
+  const { name, body } = value as Partial<Durable>
+  return typeof name === 'string' && typeof body === 'function'
 }
 
 /** Without a written name: the default export, or the only function; of a CommonJS module, too. */
@@ -281,6 +294,7 @@ function exportedFunctions(exports: Exports): string[] {
 }
 
 function described(value: unknown): string {
+  if (isDurable(value)) return 'a durable run, which needs --journal, such as --journal work.db'
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'an array'
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`
