@@ -12,8 +12,6 @@ import { type Durable, type RunCodes, type Runs, type RunsOptions, runs } from '
 import { type ConnectOptions, type Fleet, type FleetCodes, connect } from '../fleet/index.ts'
 import { type Failures, TaskError, awaiting, failed } from './errors.ts'
 
-type Codes = RunCodes & FleetCodes
-
 /** Durable runs for Effects. */
 export interface EffectRuns<Definitions extends readonly Durable[]> {
   /** The runs themselves. */
@@ -22,7 +20,9 @@ export interface EffectRuns<Definitions extends readonly Durable[]> {
    * Any use: `work.use((runs) => runs.start('checkout', 250))`, `work.use(() => run.result())`. What the run
    * has failed with is a `TaskError`.
    */
-  use<A>(body: (runs: Runs<Definitions>) => PromiseLike<A>): Effect.Effect<A, TaskError | Failures<Codes>>
+  use<A>(
+    body: (runs: Runs<Definitions>) => PromiseLike<A>,
+  ): Effect.Effect<A, TaskError | Failures<RunCodes & FleetCodes>>
 }
 
 /**
@@ -72,14 +72,14 @@ export function makeFleet(
 export function makeRuns<const Definitions extends readonly Durable[]>(
   fleet: Fleet,
   options: RunsOptions<Definitions>,
-): Effect.Effect<EffectRuns<Definitions>, Failures<Codes>, Scope> {
+): Effect.Effect<EffectRuns<Definitions>, Failures<RunCodes & FleetCodes>, Scope> {
   return Effect.acquireRelease(
-    awaiting(() => runs(fleet, options), failed<Codes>),
+    awaiting(() => runs(fleet, options), failed<RunCodes & FleetCodes>),
     (made) => Effect.promise(() => made.close()),
   ).pipe(Effect.map((made) => ({ runs: made, use: (body) => awaiting(async () => body(made), refused) })))
 }
 
-function refused(error: unknown): Effect.Effect<never, TaskError | Failures<Codes>> {
+function refused(error: unknown): Effect.Effect<never, TaskError | Failures<RunCodes & FleetCodes>> {
   return error instanceof CorespunError || isAbort(error) ? failed(error) : Effect.fail(new TaskError(error))
 }
 
