@@ -39,7 +39,7 @@ export const BY_NODE = [
   [/^test\/docs\/door\./, 'programs are typed as the pages for a new project print them'],
   [/^dist\/http\/((core|fetch|http2|message|tls|websocket)\/|[a-z-]+\.)/, 'both cores, Request, TLS'],
   [/^dist\/http\/coding\//, 'zlib'],
-  [/sqlite|^test\/cli\/jo/, 'node:sqlite, which Node 20 does not have'],
+  [/sqlite|^test\/cli\/(jo|durable-items)/, 'node:sqlite, which Node 20 does not have'],
   [
     /^test\/cli\/(cache|kinds|observe|run|serve|signals|tls|workers)\./,
     'processes, signals, streams, loaders',
