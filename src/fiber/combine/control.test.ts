@@ -6,6 +6,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
+  type Fiber,
   type Operation,
   Exit,
   FiberLocal,
@@ -305,6 +306,22 @@ for (const [name, around] of Object.entries<(body: () => Operation<unknown, unkn
     assert.equal((await fork(() => nested(DEEP)).await()).kind, 'success')
     assert.deepEqual(dump(), [])
   })
+
+test('an interrupt leaves no promise of a body behind, however deep that is', async () => {
+  for (let depth = 190; depth < 210; depth += 1) {
+    const rejected = (fiber: Fiber): Promise<never> => {
+      void fiber.interrupt('stop')
+      return Promise.reject(new RangeError('late'))
+    }
+    const nested = (left: number): Operation<unknown, unknown> =>
+      exitOf(left > 0 ? () => nested(left - 1) : rejected)
+    const fiber = fork(function* () {
+      yield* sleep(0)
+      return yield* nested(depth)
+    })
+    assert.deepEqual(await fiber.await(), Exit.interruption('stop', [Exit.failure(new RangeError('late'))]))
+  }
+})
 
 test('finalizers of a deep chain run in order when it is interrupted, and keep what they throw', async () => {
   const order: number[] = []

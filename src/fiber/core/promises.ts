@@ -187,7 +187,7 @@ export class Caught extends Yieldable<unknown> {
   #begin(): Iterator<Step, unknown, unknown> {
     const fiber = inFiber()
     if (this.#handler !== null) this.#before = new Raising(fiber)
-    return placed(--turn.steps > 0 ? begun(this.#body, fiber) : beside(this.#body))
+    return placed(--turn.steps > 0 ? this.#body : beside(this.#body), fiber)
   }
 
   #passed(result: IteratorResult<Step, unknown>): IteratorResult<Step, unknown> {
@@ -202,14 +202,21 @@ export class Caught extends Yieldable<unknown> {
     this.#before = undefined
     const exit = before.failedBy(thrown)
     if (exit.kind !== 'failure') this.#inner = fromExit(exit)
-    else this.#inner = placed(begun(() => handler(exit.error as never), before.fiber))
+    else this.#inner = placed(() => handler(exit.error as never), before.fiber)
     return this.next()
   }
 }
 
-/** `inner`, or what runs it apart when many are on the stack. */
-function placed(inner: Operation<unknown>): Iterator<Step, unknown, unknown> {
-  return running.nested <= NESTED_MAX ? inner : new Apart(inner)
+/**
+ * Runs a body, apart when many are on the stack. It is called there: of one that is interrupted before, what
+ * the call has made would be nobody's, as a promise that rejects.
+ */
+function placed(body: unknown, fiber: Waiter): Iterator<Step, unknown, unknown> {
+  return running.nested <= NESTED_MAX ? begun(body, fiber) : new Apart(later(body))
+}
+
+function* later(body: unknown): Operation<unknown> {
+  return yield* begun(body, inFiber())
 }
 
 /** A fiber, as what runs a generator apart needs it. */
