@@ -26,7 +26,10 @@ const made = Effect.gen(function* () {
   const checkout = durable('checkout', (cents: number) => step('charge', charge, [cents]))
   const late = durable('late', () => step('never', never, [], { timeoutMs: 1 }))
   const waits = durable('waits', () => signal<string>('go'))
-  return yield* makeRuns(yield* makeFleet('memory:'), { definitions: [checkout, late, waits] })
+  const aborted = durable('aborted', () =>
+    step('abort', () => Promise.reject(new DOMException('late', 'AbortError'))),
+  )
+  return yield* makeRuns(yield* makeFleet('memory:'), { definitions: [checkout, late, waits, aborted] })
 })
 let cut = 0
 const scoped = <A, E>(effect: Effect.Effect<A, E, Bank | import('effect/Scope').Scope>): Promise<A> =>
@@ -41,6 +44,8 @@ test('a step is an Effect with the services of its maker, and its failure is tha
       const empty = yield* work.use((runs) => runs.start('checkout', 0))
       const error = yield* Effect.flip(work.use(() => empty.result()))
       assert.ok(error instanceof TaskError && error.message === 'nothing')
+      const late = yield* work.use((runs) => runs.start('aborted', undefined))
+      assert.equal((yield* Effect.flip(work.use(() => late.result())))._tag, 'TaskError')
       const unknown = yield* Effect.flip(work.use((runs) => runs.get('waits', 'none').result()))
       assert.equal(unknown._tag, 'RUN_UNKNOWN')
       const wrong = yield* Effect.exit(work.use((runs) => runs.start('other' as never, 1 as never)))

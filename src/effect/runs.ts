@@ -7,7 +7,7 @@
 import * as Cause from 'effect/Cause'
 import * as Effect from 'effect/Effect'
 import type { Scope } from 'effect/Scope'
-import { CorespunError, isAbort } from '../base/index.ts'
+import { CorespunError } from '../base/index.ts'
 import { type Durable, type RunCodes, type Runs, type RunsOptions, runs } from '../durable/index.ts'
 import { type ConnectOptions, type Fleet, type FleetCodes, connect } from '../fleet/index.ts'
 import { type Failures, TaskError, awaiting, failed } from './errors.ts'
@@ -80,7 +80,7 @@ export function makeRuns<const Definitions extends readonly Durable[]>(
 }
 
 function refused(error: unknown): Effect.Effect<never, TaskError | Failures<RunCodes & FleetCodes>> {
-  return error instanceof CorespunError || isAbort(error) ? failed(error) : Effect.fail(new TaskError(error))
+  return error instanceof CorespunError ? failed(error) : Effect.fail(new TaskError(error))
 }
 
 /**
