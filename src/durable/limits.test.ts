@@ -8,7 +8,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Engine, hasCode, simulated } from '../fleet/internal.ts'
 import { scripted, seeded } from '../test/played.test.support.ts'
+import { call } from './heads.ts'
 import { type RunError, child, durable, pause, signal, step } from './index.ts'
+import { Rooms } from './rooms.ts'
 import { Runs } from './runs.ts'
 
 const { Simulation } = await simulated()
@@ -131,6 +133,49 @@ test('no more runs of a limit are in processes than it allows, and all end, what
   )
   assert.ok(deaths > 0)
 })
+
+test('a process that is cut off leaves a run before another one has its slot', () =>
+  scripted(async (clock) => {
+    const world = new World(1, clock, QUIET)
+    let [running, most] = [0, 0]
+    const long = durable('long', () =>
+      step('work', async ({ signal: aborted }) => {
+        most = Math.max(most, ++running)
+        const ends = new Promise((resolve) => aborted?.addEventListener('abort', resolve))
+        await Promise.race([world.rest(5000), ends])
+        running--
+      }),
+    )
+    const wall = { nowMs: () => world.epochMs + clock.nowMs() }
+    const open = (host: string) => Runs.open(world.connect(host), [long] as const, SETTINGS, wall)
+    const first = await open('first')
+    await first.start('long', undefined, { key: 'a', limit: { concurrency: 1 } })
+    while (running === 0) await world.rest(10)
+    world.cut.add('first')
+    const second = await open('second')
+    await second.get('long', 'a').result()
+    assert.equal(most, 1)
+    world.cut.clear()
+    await Promise.all([first.close(), second.close()])
+  }))
+
+test('a turn that is called does not wake the next run with its key, which has no limit', () =>
+  scripted(async (clock) => {
+    const world = new World(1, clock, QUIET)
+    const engine = world.connect('host')
+    const wall = { nowMs: () => world.epochMs + clock.nowMs() }
+    const held = durable('held', () => signal('end'))
+    const work = await Runs.open(engine, [held] as const, { ...SETTINGS, idleMs: 60_000 }, wall)
+    const run = await work.start('held', undefined, { key: 'a' })
+    while ((await run.state()).awaits.length === 0) await world.rest(10)
+    const room = await new Rooms(engine, wall).of('held')
+    const item = await room.queue.find('a')
+    assert.equal(await call(room, 'a', 1), false)
+    assert.deepEqual(await room.queue.find('a'), item)
+    await run.signal('end')
+    await run.result()
+    await work.close()
+  }))
 
 test('runs of a higher priority are taken first, also when they are woken', () =>
   scripted(async (clock) => {

@@ -13,8 +13,8 @@ export interface RunInfo {
   /** Unique among the runs of its definition. */
   readonly key: string
   /**
-   * `waiting`: outside of memory, for a pause or a signal. `diverged`: for code that fits its journal.
-   * `cancelling`: its finalizers run, or will.
+   * `waiting`: outside of memory, for a pause, a signal or its limit. `diverged`: for code that fits its
+   * journal. `cancelling`: its finalizers run, or will.
    */
   readonly status: RunStatus
   /** When it was started, by the clock of the process that has started it. */
