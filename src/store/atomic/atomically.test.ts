@@ -537,6 +537,12 @@ test('wrong calls are refused by name', async () => {
       },
       /atomicallySync\(\): the function/,
     ],
+    [
+      async function* (tx) {
+        yield tx.set(used, 'a', 1)
+      },
+      /atomicallySync\(\): the function/,
+    ],
     [() => Promise.reject(new Error('not unhandled')), /atomicallySync\(\): the function/],
   ]
   for (const [fn, message] of wrongs)

@@ -267,7 +267,7 @@ export class Transaction {
   #checkEnded(result: object): void {
     const waits = isThenable(result)
     const { [Symbol.toStringTag]: kind } = result as { readonly [Symbol.toStringTag]?: unknown }
-    if (!waits && kind !== 'Generator') return
+    if (!waits && kind !== 'Generator' && kind !== 'AsyncGenerator') return
     // What it rejects with later is nobody's.
     if (waits) result.then(undefined, () => {})
     throw wrong(`${this.#call}: the function`, 'one that returns its result (wait before the call)', result)
