@@ -79,7 +79,7 @@ export async function call(room: Room, key: string, turn: number): Promise<boole
     if (called === turn) return true
     const bytes = (await heads.get(key))?.bytes
     const head = bytes && headIn(run, bytes)
-    // One that is cancelled waits for none; the next one with its key may have none, and run elsewhere.
+    // One that is cancelled waits for no turn; the next one with its key may be without a limit, and run.
     if (head?.limit === undefined || hasEnded(head) || head.cancelMs !== undefined) return false
     const woken = wokenAs(rank, turn)
     if (await queue.add(key, writeHead(woken), rankIn(woken), item)) return true
