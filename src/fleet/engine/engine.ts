@@ -187,8 +187,17 @@ export interface Queue {
    * @throws What the caller's client throws.
    */
   addWithin?(client: SqlClient, id: string, bytes: Uint8Array, rank: Rank): Promise<boolean>
-  /** As `add`, and `undefined` when a store has a value of that id. Absent where that is two operations. */
-  addUnless?(store: string, id: string, bytes: Uint8Array, rank: Rank): Promise<boolean | undefined>
+  /**
+   * As `add`, and `undefined` when a store has a value of that id. Absent where that is two operations.
+   * @param on Of an item that was added it watches that value, until it returns true.
+   */
+  addUnless?(
+    store: string,
+    id: string,
+    bytes: Uint8Array,
+    rank: Rank,
+    on?: (entry: Entry) => boolean,
+  ): Promise<boolean | undefined>
   /** The item with that id. */
   find(id: string): Promise<Waiting | undefined>
   /**

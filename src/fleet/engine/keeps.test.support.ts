@@ -48,7 +48,12 @@ function queues(check: Check<Engine>): void {
         ['b', true],
       ] as const) {
         const revision = isThere ? await values.put(id, bytes('before')) : 0
-        const isAdded = await mine.addUnless?.(name, id, bytes(id), 1)
+        const changes = new Arrivals<string | undefined>()
+        const changed = ({ bytes: written }: Entry): boolean => {
+          changes.push(text(written))
+          return text(written) === 'after'
+        }
+        const isAdded = await mine.addUnless?.(name, id, bytes(id), 1, changed)
         if (mine.addUnless !== undefined) assert.equal(isAdded, isThere ? undefined : true)
         assert.equal(await mine.add(id, bytes(id), 1), isAdded === undefined)
         const lease = await leases.next()
@@ -57,7 +62,10 @@ function queues(check: Check<Engine>): void {
           code: 'FLEET_CONFLICT',
         })
         assert.notEqual(await mine.find(id), undefined)
-        await values.put(id, bytes('after'), { revision, done: lease })
+        const during = await values.put(id, bytes('during'), { revision })
+        if (isAdded) assert.equal(await changes.next(), 'during')
+        await values.put(id, bytes('after'), { revision: during, done: lease })
+        if (isAdded) assert.equal(await changes.next(), 'after')
         assert.equal(text((await values.get(id))?.bytes), 'after')
         await lease.done()
         assert.equal(await mine.find(id), undefined)

@@ -4,7 +4,8 @@
  * The connection that has submitted a job receives its end by a subject of its own, to which it listens
  * before it submits the first one; so a wait for one of its jobs asks the server nothing. Others are notified
  * by a subject of the job's key, and read the record. Reports may be lost: whoever waits looks from time to
- * time. Over an engine without messages the record itself is watched, also of own jobs.
+ * time. Over an engine without messages the record itself is watched, also of own jobs: from their addition
+ * on, where one request can do both, as long as results are waited for.
  */
 import { randomText } from '../../base/index.ts'
 import { certainly, opened } from '../certainly.ts'
@@ -15,6 +16,8 @@ import { type EndedRecord, endSubject, hasEnded, originSubject, readEnd, readRec
 const OPEN_MAX = 65_536
 /** How many are left out at once: what looks for the oldest passes over all that were. */
 const LEFT_OUT = 1024
+/** Of who waits for none of so many jobs the next ones are not watched from their beginning. */
+const UNWAITED_MAX = 256
 
 export class Ends {
   /** The id of this connection, in jobs that it submits. */
@@ -24,7 +27,11 @@ export class Ends {
   readonly #records: () => Promise<KeyValue>
   /** Submissions of this connection whose end is still to be reported, by key, the oldest first. */
   readonly #open = new Map<string, number>()
+  /** Those of them that are watched, over an engine without messages. */
+  readonly #watched = new Set<string>()
   #count = 0
+  /** Up to which submission they are watched. */
+  #watchedMax = UNWAITED_MAX
   readonly #waiting = new Map<string, Set<(record: EndedRecord) => void>>()
   /** Resolves when ends are received of jobs that are submitted from then on. */
   readonly listen = opened(async (): Promise<End> => {
@@ -50,7 +57,7 @@ export class Ends {
   #leaveOut(): void {
     let left = LEFT_OUT
     for (const oldest of this.#open.keys()) {
-      this.#open.delete(oldest)
+      this.drop(oldest)
       if (--left === 0) return
     }
   }
@@ -58,6 +65,18 @@ export class Ends {
   /** It was not submitted, or has ended. */
   drop(key: string): void {
     this.#open.delete(key)
+    this.#watched.delete(key)
+  }
+
+  /** Its record is watched as it is added: what is called with each change, until it returns true. */
+  watchFirst(key: string, submission: number): ((entry: Entry) => boolean) | undefined {
+    if (submission > this.#watchedMax) return undefined
+    this.#watched.add(key)
+    return ({ bytes }) => {
+      const record = readRecord(bytes)
+      if (hasEnded(record)) this.#ended(key, submission, record)
+      return this.#open.get(key) !== submission
+    }
   }
 
   /** Whether a job is an own one, whose end is still to come. */
@@ -70,8 +89,14 @@ export class Ends {
     return this.#engine.messages !== undefined
   }
 
-  /** Call `on` with the end of a job that {@link isOpen}, until the returned function is called. */
+  /** Whether the end of this one is. */
+  isReported(key: string): boolean {
+    return this.isOpen(key) && (this.areReported || this.#watched.has(key))
+  }
+
+  /** Call `on` with the end of a job that {@link isReported}, until the returned function is called. */
   wait(key: string, on: (record: EndedRecord) => void): End {
+    this.#isWaitedFor()
     const all = this.#waiting.get(key) ?? new Set()
     this.#waiting.set(key, all)
     all.add(on)
@@ -86,6 +111,7 @@ export class Ends {
    * when it has ended before.
    */
   watch(key: string, on: (record?: EndedRecord) => void, goesOn: () => boolean): Promise<End> {
+    if (this.isOpen(key)) this.#isWaitedFor()
     const { messages } = this.#engine
     const changed = ({ bytes }: Entry): void => {
       const record = readRecord(bytes)
@@ -100,11 +126,19 @@ export class Ends {
     return certainly(this.#engine, watch, goesOn)
   }
 
+  #isWaitedFor(): void {
+    this.#watchedMax = this.#count + UNWAITED_MAX
+  }
+
   #reported(bytes: Uint8Array): void {
     const end = readEnd(bytes)
+    if (end !== undefined) this.#ended(end.key, end.submission, end.record)
+  }
+
+  #ended(key: string, submission: number, record: EndedRecord): void {
     // One that comes late may be of a key that was forgotten and submitted again.
-    if (end === undefined || this.#open.get(end.key) !== end.submission) return
-    this.#open.delete(end.key)
-    for (const on of [...(this.#waiting.get(end.key) ?? [])]) on(end.record)
+    if (this.#open.get(key) !== submission) return
+    this.drop(key)
+    for (const on of [...(this.#waiting.get(key) ?? [])]) on(record)
   }
 }

@@ -199,7 +199,8 @@ export class Jobs<Module> {
         times++
         const { queue, records } = await this.#room()
         if (isPlain && queue.addUnless !== undefined) {
-          const isNew = await queue.addUnless(recordsName(this.name), key, bytes, rank)
+          const on = isFirst ? this.#ends.watchFirst(key, submission) : undefined
+          const isNew = await queue.addUnless(recordsName(this.name), key, bytes, rank, on)
           if (isNew !== undefined) return isNew
         }
         // Its end may be reported before it is confirmed that it was added.

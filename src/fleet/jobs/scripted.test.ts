@@ -8,7 +8,7 @@ import { test } from 'node:test'
 import { decode, encode } from '../../transport/index.ts'
 import { Arrivals } from '../engine/conformance.test.support.ts'
 import { scripted } from '../../test/played.test.support.ts'
-import type { Clock, Engine, KeyValue, Lease } from '../engine/engine.ts'
+import type { Clock, Engine, Entry, KeyValue, Lease } from '../engine/engine.ts'
 import { type Faults, Simulation } from '../engine/memory/simulation.ts'
 import { FleetError } from '../errors.ts'
 import type { JobOutcome, JobTask } from './attempt.ts'
@@ -217,6 +217,29 @@ played('the end of a job that comes late is not that of the next one with its ke
   await reported(second, 'dead')
   assert.deepEqual([records.map(({ status }) => status), ends.isOpen('k')], [['cancelled'], false])
   stop()
+})
+
+played('an own job is watched as it is added, while results are waited for', async ({ caller }) => {
+  const ends = new Ends(caller, ZONE, () => assert.fail())
+  const records: JobRecord[] = []
+  const of = (status: JobRecord['status']): Entry => {
+    return { key: 'k', bytes: writeRecord({ ...FRESH, status }), revision: 1 }
+  }
+  const begin = (key: string): ReturnType<Ends['watchFirst']> => ends.watchFirst(key, ends.begin(key)[0])
+  const forgotten = begin('k')!
+  ends.drop('k')
+  const on = begin('k')!
+  assert.deepEqual([forgotten(of('cancelled')), ends.isOpen('k')], [true, true])
+  const stop = ends.wait('k', (record) => void records.push(record))
+  assert.deepEqual([on(of('running')), on(of('cancelled')), on(of('cancelled'))], [false, true, true])
+  assert.deepEqual([records.map(({ status }) => status), ends.isOpen('k')], [['cancelled'], false])
+  const isWatched = (key: string): boolean => begin(key) !== undefined
+  const keys = Array.from({ length: 300 }, (_, index) => String(index))
+  const watched = keys.filter(isWatched)
+  assert.ok(watched.length > 200 && watched.length < 300)
+  stop()
+  ends.wait('0', () => {})()
+  assert.equal(isWatched('waited for'), true)
 })
 
 played('of own jobs whose end is not waited for the newest are remembered', async ({ caller }) => {

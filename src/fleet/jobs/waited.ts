@@ -69,7 +69,7 @@ export class Waited {
     const { key, clock, ends } = this.#job
     const look = (): void => this.#look()
     const ended = (record?: EndedRecord): void => (record === undefined ? look() : this.#arrived(record))
-    if (ends.areReported && ends.isOpen(key)) {
+    if (ends.isReported(key)) {
       this.#endPolling = clock.after(POLL_MS, look)
       return ends.wait(key, this.#arrived)
     }

@@ -10,7 +10,7 @@ import { Refusal } from './tables.ts'
 
 /** How long another process that writes is waited for, and how often it is looked whether it has ended. */
 const BUSY_MS = 5000
-const PAUSE_MS = 1
+const PAUSE_MS = 0.25
 const CELL = new Int32Array(new SharedArrayBuffer(4))
 
 /** The primary result code of SQLite; `undefined` for another error. */

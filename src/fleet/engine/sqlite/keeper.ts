@@ -23,13 +23,12 @@ interface Taker extends TakeOptions {
 
 interface Watcher {
   readonly store: string
+  /** `undefined`: of all keys. */
   readonly key: string | undefined
-  /** It has, or does not ask for, what was written up to this revision. */
-  readonly after: number
 }
 
-/** Watchers by store and key, or all keys. */
-type Watched = Map<string, Map<string | undefined, (readonly [id: number, after: number])[]>>
+/** By their number: what was written up to that revision they have, or do not ask for. */
+type Watchers = Map<number, number>
 
 /** Codes after which the file is left alone. */
 const FATAL: ReadonlySet<unknown> = new Set(['FLEET_FILE_CORRUPT', 'FLEET_FILE_FOREIGN'])
@@ -56,8 +55,7 @@ export class Keeper {
   /** What is lent here, by number. */
   readonly #lent = new Map<number, { readonly taker: number; readonly attempt: number; untilMs: number }>()
   readonly #watchers = new Map<number, Watcher>()
-  /** `undefined`: watches have begun or ended since. */
-  #stores: Watched | undefined
+  readonly #watched = new Map<string, Map<string | undefined, Watchers>>()
   /** Changes up to this revision have been reported. */
   #reported = 0
   /** The last revision that this connection has committed. */
@@ -131,23 +129,37 @@ export class Keeper {
 
   /** What nobody here watches is not read again. */
   #noteWrites(requests: readonly Request[], replies: Outcome['replies']): void {
-    for (const [index, [, name, store]] of requests.entries()) {
+    for (const [index, [, name, store, key]] of requests.entries()) {
       if (name !== 'put') continue
-      if (this.#watched().has(store)) this.#mayReport = true
+      if (this.#whoWatch(store, key).length > 0) this.#mayReport = true
       this.#wrote = Math.max(this.#wrote, Number(replies[index][1] ?? 0))
     }
   }
 
-  #watched(): Watched {
-    if (this.#stores !== undefined) return this.#stores
-    const stores: Watched = (this.#stores = new Map())
-    for (const [id, { store, key, after }] of this.#watchers) {
-      const keys = stores.get(store) ?? new Map()
-      stores.set(store, keys)
-      if (keys.has(key)) keys.get(key)!.push([id, after])
-      else keys.set(key, [[id, after]])
+  #whoWatch(store: string, key: string): Watchers[] {
+    const keys = this.#watched.get(store)
+    return [keys?.get(undefined), keys?.get(key)].filter((watchers) => watchers !== undefined)
+  }
+
+  #watch(id: number, store: string, key: string | undefined, after: number): void {
+    if (this.#watchers.size === 0) {
+      this.#reported = after
+      this.#lookedMs = this.#nowMs()
     }
-    return stores
+    this.#watchers.set(id, { store, key })
+    const keys = this.#watched.get(store) ?? new Map<string | undefined, Watchers>()
+    this.#watched.set(store, keys)
+    const watchers = keys.get(key)
+    if (watchers === undefined) keys.set(key, new Map([[id, after]]))
+    else watchers.set(id, after)
+  }
+
+  #endWatch(id: number): void {
+    const { store, key } = this.#watchers.get(id) ?? {}
+    if (store === undefined || !this.#watchers.delete(id)) return
+    const keys = this.#watched.get(store)!
+    keys.get(key)!.delete(id)
+    if (keys.get(key)!.size === 0) keys.delete(key)
   }
 
   #apart(requests: readonly Request[], outcome: Outcome): void {
@@ -183,6 +195,15 @@ export class Keeper {
       case 'again':
       case 'done':
         return this.#lentChanges(request, begun)
+      case 'add': {
+        const [id, , queue, key, bytes, rank, insteadMs, unless, isWatched] = request
+        const isAdded = tables.add(queue, key, bytes, rank, insteadMs, unless)
+        if (isAdded && isWatched && unless !== undefined) {
+          const after = tables.lastRevision()
+          begun.push(() => this.#watch(id, unless, key, after))
+        }
+        return isAdded
+      }
       case 'put': {
         const [id, , store, key, bytes, revision, ttlMs, item] = request
         const written = tables.put(store, key, bytes, revision, ttlMs)
@@ -229,23 +250,14 @@ export class Keeper {
         this.#dueMs = 0
       })
     } else if (request[1] === 'endTake') begun.push(() => this.#takers.delete(request[2]))
-    else if (request[1] === 'endWatch')
-      begun.push(() => {
-        this.#watchers.delete(request[2])
-        this.#stores = undefined
-      })
+    else if (request[1] === 'endWatch') begun.push(() => this.#endWatch(request[2]))
     else {
       const [, , id, store, isNow, key] = request
       const after = this.#tables.lastRevision()
       if (!isNow) for (const entry of this.#tables.allOf(store, key)) entries.push([id, entry])
       begun.push(() => {
-        if (this.#watchers.size === 0) {
-          this.#reported = after
-          this.#lookedMs = this.#nowMs()
-        }
+        this.#watch(id, store, key, after)
         this.#mayReport = true
-        this.#watchers.set(id, { store, key, after })
-        this.#stores = undefined
       })
     }
   }
@@ -262,7 +274,7 @@ export class Keeper {
       if (nowMs - this.#lookedMs > MARK_MS) {
         outcome.over.push(...this.#watchers.keys())
         this.#watchers.clear()
-        this.#stores = undefined
+        this.#watched.clear()
       }
       this.#lookedMs = nowMs
       if (!this.#mayReport) this.#reported = Math.max(this.#reported, this.#wrote)
@@ -299,9 +311,8 @@ export class Keeper {
 
   #entriesOf(change: Change, found: (readonly [number, Entry])[]): void {
     let entry: Entry | undefined
-    const keys = this.#watched().get(change.store)
-    for (const watchers of [keys?.get(undefined), keys?.get(change.key)])
-      for (const [id, after] of watchers ?? [])
+    for (const watchers of this.#whoWatch(change.store, change.key))
+      for (const [id, after] of watchers)
         if (change.revision > after) found.push([id, (entry ??= this.#tables.written(change))])
   }
 

@@ -5,7 +5,7 @@
  */
 /* c8 ignore start: another Node runs it where this one lacks SQLite; the counts of two do not add up */
 import type { Entry, Rank, TakeOptions } from '../engine.ts'
-import type { Adding, BoundPaging, Lent, Refusal } from './tables.ts'
+import type { BoundPaging, Lent, Refusal } from './tables.ts'
 
 /** A lent item, and which lending of it. */
 export type Item = readonly [seq: number, attempt: number]
@@ -13,7 +13,15 @@ export type Item = readonly [seq: number, attempt: number]
 /** What can be asked, with its arguments. */
 export interface Requests {
   openQueue: [name: string]
-  add: [queue: string, id: string, bytes: Uint8Array, rank: Rank, how?: Adding]
+  add: [
+    queue: string,
+    id: string,
+    bytes: Uint8Array,
+    rank: Rank,
+    insteadMs?: number | undefined,
+    unless?: string | undefined,
+    isWatched?: boolean,
+  ]
   find: [queue: string, id: string]
   pageItems: [queue: string, paging: BoundPaging, isLent: boolean]
   remove: [queue: string, id: string, addedMs: number | undefined]

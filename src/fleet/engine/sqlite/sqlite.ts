@@ -185,14 +185,34 @@ class SqliteEngine implements Engine {
     await this.#ask('openQueue', name)
     return {
       add: (id, bytes, rank, instead) =>
-        this.#ask('add', name, id, own(bytes), rank, { insteadMs: instead?.addedMs }),
-      addUnless: (store, id, bytes, rank) => this.#ask('add', name, id, own(bytes), rank, { unless: store }),
+        this.#ask('add', name, id, own(bytes), rank, instead?.addedMs),
+      addUnless: (store, id, bytes, rank, on) =>
+        this.#watched(this.#ask('add', name, id, own(bytes), rank, undefined, store, on !== undefined), on),
       find: (id) => this.#ask<Waiting | undefined>('find', name, id),
       page: (paging, isLent = false) => this.#ask('pageItems', name, bound(paging), isLent),
       remove: (id, item) => this.#ask('remove', name, id, item?.addedMs),
       prepare: () => Promise.resolve(),
       count: () => this.#ask('count', name),
       take: (on, options) => this.#take(name, on, options),
+    }
+  }
+
+  /** @param added What was asked for last: its number is that of the watch. */
+  async #watched(
+    added: Promise<boolean | undefined>,
+    on: ((entry: Entry) => boolean) | undefined,
+  ): Promise<boolean | undefined> {
+    if (on === undefined) return added
+    const watch = this.#count
+    const changed = (entry: Entry): void => {
+      if (on(entry) && this.#watches.delete(watch)) this.#send('endWatch', watch)
+    }
+    this.#watches.set(watch, { on: changed, over: () => {} })
+    let isAdded: boolean | undefined
+    try {
+      return (isAdded = await added)
+    } finally {
+      if (isAdded !== true) this.#watches.delete(watch)
     }
   }
 

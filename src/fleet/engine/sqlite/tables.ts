@@ -28,11 +28,6 @@ export interface Lent extends Waiting {
   readonly value: Entry | null | undefined
 }
 
-/** When the item was added that one replaces, or the store that may have no value of its id. */
-export interface Adding {
-  readonly insteadMs?: number | undefined
-  readonly unless?: string | undefined
-}
 
 /** Which part, and after how many bytes it ends. */
 export interface BoundPaging extends Paging {
@@ -125,13 +120,18 @@ export class Tables {
     this.#run('INSERT OR IGNORE INTO corespun_queues VALUES (?)', name)
   }
 
-  /** `undefined`: there is a value of that id. */
+  /**
+   * `undefined`: there is a value of that id.
+   * @param insteadMs When the item was added that it replaces.
+   * @param unless The store that may have no value of its id.
+   */
   add(
     queue: string,
     id: string,
     bytes: Uint8Array,
     rank: Rank,
-    { insteadMs, unless }: Adding = {},
+    insteadMs?: number,
+    unless?: string,
   ): boolean | undefined {
     if (unless !== undefined && this.get(unless, id) !== undefined) return undefined
     if (insteadMs !== undefined && !this.remove(queue, id, insteadMs)) return false
