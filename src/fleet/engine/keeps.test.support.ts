@@ -21,6 +21,7 @@ import {
 /** The tests, with a venue of that kind for each of them. */
 export function keepsConformance(kind: string, open: () => Promise<Venue>): void {
   const check = checkOf(kind, open, (engine) => engine)
+  itemsWithValues(check)
   queues(check)
   orders(check)
   replacements(check)
@@ -33,7 +34,7 @@ export function keepsConformance(kind: string, open: () => Promise<Venue>): void
   ends(check)
 }
 
-function queues(check: Check<Engine>): void {
+function itemsWithValues(check: Check<Engine>): void {
   check(
     'an item comes with its value and ends with a write of it, where the engine can',
     async (one, other) => {
@@ -73,7 +74,9 @@ function queues(check: Check<Engine>): void {
       end()
     },
   )
+}
 
+function queues(check: Check<Engine>): void {
   check('an item is lent once, and is removed when it is done', async (one, other) => {
     const name = newName()
     const [mine, others] = [await one.queue(name), await other.queue(name)]

@@ -158,8 +158,7 @@ export class Keeper {
     const { store, key } = this.#watchers.get(id) ?? {}
     if (store === undefined || !this.#watchers.delete(id)) return
     const keys = this.#watched.get(store)!
-    keys.get(key)!.delete(id)
-    if (keys.get(key)!.size === 0) keys.delete(key)
+    if (keys.get(key)!.delete(id) && keys.get(key)!.size === 0) keys.delete(key)
   }
 
   #apart(requests: readonly Request[], outcome: Outcome): void {

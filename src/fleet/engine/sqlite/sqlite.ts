@@ -184,8 +184,7 @@ class SqliteEngine implements Engine {
   async queue(name: string): Promise<Queue> {
     await this.#ask('openQueue', name)
     return {
-      add: (id, bytes, rank, instead) =>
-        this.#ask('add', name, id, own(bytes), rank, instead?.addedMs),
+      add: (id, bytes, rank, instead) => this.#ask('add', name, id, own(bytes), rank, instead?.addedMs),
       addUnless: (store, id, bytes, rank, on) =>
         this.#watched(this.#ask('add', name, id, own(bytes), rank, undefined, store, on !== undefined), on),
       find: (id) => this.#ask<Waiting | undefined>('find', name, id),

@@ -28,7 +28,6 @@ export interface Lent extends Waiting {
   readonly value: Entry | null | undefined
 }
 
-
 /** Which part, and after how many bytes it ends. */
 export interface BoundPaging extends Paging {
   readonly bytesMax: number
