@@ -16,8 +16,12 @@ import { type EndedRecord, endSubject, hasEnded, originSubject, readEnd, readRec
 const OPEN_MAX = 65_536
 /** How many are left out at once: what looks for the oldest passes over all that were. */
 const LEFT_OUT = 1024
-/** Of who waits for none of so many jobs the next ones are not watched from their beginning. */
+/**
+ * Of who waits for none of so many jobs the next ones are not watched from their beginning; and most that are
+ * watched so at once, which those are that never end.
+ */
 const UNWAITED_MAX = 256
+const WATCHED_MAX = 4096
 
 export class Ends {
   /** The id of this connection, in jobs that it submits. */
@@ -57,7 +61,7 @@ export class Ends {
   #leaveOut(): void {
     let left = LEFT_OUT
     for (const oldest of this.#open.keys()) {
-      this.drop(oldest)
+      this.#open.delete(oldest) // it counts as watched until its watch ends
       if (--left === 0) return
     }
   }
@@ -70,11 +74,12 @@ export class Ends {
 
   /** Its record is watched as it is added: what is called with each change, until it returns true. */
   watchFirst(key: string, submission: number): ((entry: Entry) => boolean) | undefined {
-    if (submission > this.#watchedMax) return undefined
+    if (submission > this.#watchedMax || this.#watched.size >= WATCHED_MAX) return undefined
     this.#watched.add(key)
     return ({ bytes }) => {
       const record = readRecord(bytes)
       if (hasEnded(record)) this.#ended(key, submission, record)
+      if (!this.#open.has(key)) this.#watched.delete(key)
       return this.#open.get(key) !== submission
     }
   }

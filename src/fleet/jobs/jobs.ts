@@ -202,6 +202,7 @@ export class Jobs<Module> {
           const on = isFirst ? this.#ends.watchFirst(key, submission) : undefined
           const isNew = await queue.addUnless(recordsName(this.name), key, bytes, rank, on)
           if (isNew !== undefined) return isNew
+          if (on !== undefined) this.#ends.drop(key) // nothing is watched
         }
         // Its end may be reported before it is confirmed that it was added.
         await this.#ends.listen()
