@@ -242,6 +242,19 @@ played('an own job is watched as it is added, while results are waited for', asy
   assert.equal(isWatched('waited for'), true)
 })
 
+played('of jobs that do not end no more than so many are watched', async ({ caller }) => {
+  const ends = new Ends(caller, ZONE, () => assert.fail())
+  const begin = (key: string): ReturnType<Ends['watchFirst']> => {
+    ends.wait(key, () => {})()
+    return ends.watchFirst(key, ends.begin(key)[0])
+  }
+  const begun = Array.from({ length: 5000 }, (_, index) => begin(String(index)))
+  assert.deepEqual([begun[4000] === undefined, begun[4999] === undefined], [false, true])
+  const bytes = writeRecord({ ...FRESH, status: 'cancelled' })
+  assert.equal(begun[0]!({ key: '0', bytes, revision: 1 }), true)
+  assert.notEqual(begin('next'), undefined)
+})
+
 played('of own jobs whose end is not waited for the newest are remembered', async ({ caller }) => {
   const ends = new Ends(caller, ZONE, () => assert.fail())
   const last = 65_536
