@@ -26,7 +26,7 @@ export const BY_NODE = [
   [/^dist\/(store\/(store|file|views|share\/share)|sync\/sync)\./, 'memory that threads and Rust share'],
   [/^dist\/zone\/(api|call|ground|owner|worker)\//, 'threads start, load modules, strip types; stacks'],
   [
-    /^dist\/zone\/(cancellation|hooks|isolation|lifecycle|limits|main|modules|outcomes|signals)\./,
+    /^dist\/zone\/(cancellation|hooks|isolation|lifecycle|limits|main|modules|outcomes|signals|weak)\./,
     'threads and processes end: terminated, killed, out of memory, with errors that nobody handles',
   ],
   [

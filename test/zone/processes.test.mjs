@@ -387,6 +387,34 @@ test('a second copy of the package in a worker finds the zone and the task that 
   }
 })
 
+test('a second copy of the package in a worker does not keep its weak zone open', async () => {
+  const copy = copyOfPackage()
+  try {
+    await check(
+      `const { channel } = await import('node:diagnostics_channel')
+       const { setFlagsFromString } = await import('node:v8')
+       const { runInNewContext } = await import('node:vm')
+       setFlagsFromString('--expose-gc')
+       const gc = runInNewContext('gc')
+       let isClosed = false
+       channel('corespun:zone:closed').subscribe(() => (isClosed = true))
+       await (async () => {
+         const weak = zone.create('weak', { workers: 1, weak: true })
+         const keep = async (url) => { globalThis.kept = (await import(url)).zone.current }
+         await weak.run(keep, '${copy.url}')
+       })()
+       while (!isClosed) {
+         gc()
+         await new Promise((resolve) => setImmediate(resolve))
+       }
+       console.log('closed')`,
+      { out: 'closed' },
+    )
+  } finally {
+    copy.remove()
+  }
+})
+
 test('a stream of a second copy that failed by a stray error counts no longer as waiting', async () => {
   const copy = copyOfPackage()
   try {

@@ -25,8 +25,11 @@ impl Bridge {
     /// A handle for a zone; -1 without one.
     pub fn open_zone(&mut self, entry: Option<Arc<Entry>>) -> i32 {
         let Some(entry) = entry else { return -1 };
-        let is_own = self.worker.as_ref().is_some_and(|worker| worker.zone().number() == entry.zone.number());
-        Opened::new(entry, !is_own).map_or(-1, |opened| self.zones.put(opened).cast_signed())
+        let number = entry.zone.number();
+        // A worker's zone, also where another copy of the package runs it.
+        let own = self.worker.as_ref().map(|worker| worker.zone().number());
+        let own = own.or_else(|| self.elsewhere(|worker| worker.zone().number()));
+        Opened::new(entry, own != Some(number)).map_or(-1, |opened| self.zones.put(opened).cast_signed())
     }
 
     /// Close the zone when no thread has a handle on it any more.
