@@ -11,7 +11,7 @@ import { join } from 'node:path'
 import { inRoot, MEMORY } from '../set-up/index.mjs'
 import { writeSum } from './counters.mjs'
 import { fastOf, testFiles } from './files.mjs'
-import { joined } from './joined.mjs'
+import { joined, joinedEnv } from './joined.mjs'
 import { serverEnv } from './nats.mjs'
 import { HAS_OTHERS, otherNodes } from './nodes.mjs'
 import { shown } from './report.mjs'
@@ -28,11 +28,9 @@ export async function coverage(words, report) {
   mkdirSync(counted)
   mkdirSync(summed)
   const node = { name: `Node ${process.versions.node}, with coverage`, path: process.execPath }
-  // `import 'corespun'` loads joined: lib is without source maps, and dist has many more files to open.
-  const options = `${process.env.NODE_OPTIONS ?? ''} --conditions=corespun-joined`.trim()
   const part = HAS_OTHERS && { CORESPUN_TEST_PART: '1/3', CORESPUN_TEST_ROWS: 'all' }
-  const alone = { ...(await serverEnv()), ...part }
-  const env = { ...alone, NODE_V8_COVERAGE: counted, NODE_OPTIONS: options }
+  const alone = { ...(await serverEnv()), ...part, ...joinedEnv() }
+  const env = { ...alone, NODE_V8_COVERAGE: counted }
   await otherNodes() // what needs SQLite runs there when this Node lacks it
   if (words.length > 0) await joined(testFiles()) // of which the words may choose none
   try {

@@ -15,6 +15,11 @@ import { JOINED } from '../set-up/paths.mjs'
 /** Joined, one of these would run when another is loaded. */
 const APART = /[\\/](cli|plugin)[\\/]|[\\/]transport[\\/]index\.ts$/
 
+/** With these variables `import 'corespun'` loads joined, too: lib would be a second copy of the package. */
+export function joinedEnv() {
+  return { NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} --conditions=corespun-joined`.trim() }
+}
+
 /** Write what has changed. @param {string[]} files Of tests. @returns {Promise<string[]>} Those to run. */
 export async function joined(files) {
   if (!files.some((file) => file.startsWith('dist/'))) return files

@@ -11,6 +11,7 @@ import { writeDocs } from '../docs/main.mjs'
 import { inRoot } from '../set-up/index.mjs'
 import { coverage } from './coverage.mjs'
 import { fastOf, quickOf, slowOf } from './files.mjs'
+import { joinedEnv } from './joined.mjs'
 import { fleetTests, withoutFleet } from './nats.mjs'
 import { HAS_OTHERS, onOtherNodes, otherNodes } from './nodes.mjs'
 import { entry, shown } from './report.mjs'
@@ -33,13 +34,15 @@ export const STEPS = [
     instead: 'coverage runs it, with counters',
     // Named files run in full, slow ones too.
     work: (report, words) =>
-      words.length > 0 ? suite(words, OWN, report) : suite(words, OWN, report, fastOf, THIRD),
+      words.length > 0
+        ? suite(words, OWN, report)
+        : suite(words, OWN, report, fastOf, { ...THIRD, ...joinedEnv() }),
   },
   {
     name: 'fast',
     title: `the files of the suite that take less than a second, on ${OWN.name}`,
     instead: 'suite has them; change.yml runs it on two Nodes',
-    work: (report) => suite([], OWN, report, quickOf, THIRD),
+    work: (report) => suite([], OWN, report, quickOf, { ...THIRD, ...joinedEnv() }),
   },
   {
     name: 'seconds',
