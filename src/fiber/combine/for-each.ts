@@ -5,7 +5,7 @@
  * once, where that one ended, and in the name of the waiting fiber. It goes on when all have ended, when one
  * has failed, and when the steps of the turn are used up.
  */
-import { integer, optionsOf } from '../../base/index.ts'
+import { integer, optionsOf, resultOf } from '../../base/index.ts'
 import { wrong } from '../errors.ts'
 import type { Failed } from '../core/exit.ts'
 import { type FailureOf, type ValueOf, forkIn } from '../core/fork.ts'
@@ -175,7 +175,7 @@ class Lanes extends Nursery {
   #takeOne(): void {
     turn.steps -= 1
     this.#isAtEnd = true
-    const { done, value } = this.#iterator.next()
+    const { done, value } = resultOf(this.#iterator.next())
     if (done === true) return
     this.#isAtEnd = false
     const index = this.values.push(undefined) - 1

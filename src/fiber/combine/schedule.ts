@@ -162,7 +162,7 @@ export class Schedule<in In = unknown> {
    * Again at the times of a calendar, such as a pattern of cron: `Schedule.cron(new Cron('0 3 * * *'))` with
    * the package croner. It ends when there is no later time.
    * @param pattern Its `nextRun(after)` returns the first time after a Date, or `null`.
-   * @throws {FiberError} `FIBER_ARGUMENT`. What `nextRun` throws comes out of the driver.
+   * @throws {FiberError} `FIBER_ARGUMENT`, by the driver for another result; and what `nextRun` throws.
    */
   static cron(pattern: { nextRun(after: Date): Date | null | undefined }): Schedule {
     if (typeof (pattern as Partial<typeof pattern> | null)?.nextRun !== 'function')
@@ -173,8 +173,9 @@ export class Schedule<in In = unknown> {
         // A timer may be early by the calendar: never the same time twice.
         const now = today()
         const next = pattern.nextRun(new Date(Math.max(now, last)))
-        if (!(next instanceof Date)) return undefined
-        last = next.getTime()
+        if (next === null || next === undefined) return undefined
+        last = next instanceof Date ? next.getTime() : Number.NaN
+        if (Number.isNaN(last)) throw wrong('cron(): what nextRun() returned', 'a Date or null', next)
         return Math.max(0, last - now)
       }
     })

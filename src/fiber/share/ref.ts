@@ -49,9 +49,12 @@ export class Ref<in out A> {
     return (this.#value = change(this.#value))
   }
 
-  /** `change` returns two values: the first is returned, the second replaces the value. */
+  /**
+   * `change` returns two values: the first is returned, the second replaces the value.
+   * @throws {FiberError} `FIBER_ARGUMENT` when it returns anything else; the value is as it was.
+   */
   modify<B>(change: (value: A) => readonly [B, A]): B {
-    const [result, value] = change(this.#value)
+    const [result, value] = pairOf(change(this.#value)) as [B, A]
     this.#value = value
     return result
   }
@@ -104,27 +107,33 @@ export class SynchronizedRef<in out A> {
     change: (value: A) => R,
     options?: WaitOptions,
   ): Waitable<ValueOf<() => R> extends readonly [infer B, A] ? B : never, FailureOf<() => R>> {
-    return this.#changed('modify()', change, (pair) => pair as [unknown, A], options)
+    return this.#changed('modify()', change, pairOf as (made: unknown) => [unknown, A], options)
   }
 
   #changed(
     call: string,
     change: (value: A) => unknown,
-    pairOf: (made: unknown) => readonly [unknown, A],
+    toPair: (made: unknown) => readonly [unknown, A],
     options: WaitOptions | undefined,
   ): Waitable<never, never> {
     if (typeof change !== 'function') throw wrong(`${call}: change`, 'a function', change)
     const signal = waitOf(call, options)
-    const work = (): Operation<unknown> => this.#replaced(change, pairOf)
+    const work = (): Operation<unknown> => this.#replaced(change, toPair)
     return waitable(() => this.#lock.guarded(work, 1, signal)) as never
   }
 
   *#replaced(
     change: (value: A) => unknown,
-    pairOf: (made: unknown) => readonly [unknown, A],
+    toPair: (made: unknown) => readonly [unknown, A],
   ): Operation<unknown> {
-    const [result, value] = pairOf(yield* within(() => change(this.#value)))
+    const [result, value] = toPair(yield* within(() => change(this.#value)))
     this.#value = value
     return result
   }
+}
+
+/** @throws {FiberError} `FIBER_ARGUMENT`. */
+function pairOf(made: unknown): [unknown, unknown] {
+  if (Array.isArray(made) && made.length === 2) return made as [unknown, unknown]
+  throw wrong('modify(): what change() returned', 'two values, [result, value]', made)
 }
