@@ -35,6 +35,32 @@ export const body = durable('body', function* (path) {
   const found = yield* step('read', read, [path])
   return yield* step('save', save, [found])
 })
+export const undoing = durable('undoing', function* (path) {
+  const found = yield* step('read', read, [path])
+  try {
+    return yield* step('save', save, [found])
+  } finally {
+    yield* step('close', () => ran('close ' + path))
+  }
+})
+export const lines = durable('line', function* (line) {
+  return yield* step('count', async () => {
+    ran('count ' + line)
+    if (process.env.HOW === 'fail') throw new RangeError('it is bad')
+    return line.length
+  })
+})
+const other = durable('line', function* (line) {
+  return 'other ' + line
+})
+export { other }
+export const dying = durable('dying', function* (line) {
+  return yield* step('die', () => {
+    ran('die ' + line)
+    if (line === 'dies') process.exit(3)
+    return line
+  })
+})
 `
 const timeout = 120_000
 
@@ -52,8 +78,12 @@ if (runsHere(import.meta.url)) {
     writeFileSync(RAN, '')
     const words = ['run', `work.mjs#${name}`, '*.txt', '-w', '2']
     const optionsOf = (HOW) => ({ cwd, env: { RAN, HOW } })
+    const kept = ['--journal', 'work.db']
+    const lined = (of) => ['run', `work.mjs#${of}`, '--lines', '-', '-w', '2', ...kept]
     return {
       cwd,
+      lines: (text, how = '', of = name) => corespun(lined(of), text, optionsOf(how)),
+      failed: () => corespun([...words, ...kept, '--failed'], '', optionsOf('')),
       begin: (how) => start([...words, '--journal', 'work.db'], optionsOf(how)),
       run: (how) => corespun([...words, '--journal', 'work.db'], '', optionsOf(how)),
       bare: () => corespun(words, '', optionsOf('')),
@@ -102,6 +132,51 @@ if (runsHere(import.meta.url)) {
     assert.ok(!again.includes('read b.txt'))
     // What had not begun runs now, and nothing else: a step whose record was cut off may run twice.
     assert.deepEqual([...new Set([...before, ...again])].sort(), ALL)
+  })
+
+  test('one that has undone what it had done begins anew', { timeout }, async () => {
+    const { run, ran, failed } = room('undoing')
+    assert.equal((await run('fail')).code, 1)
+    ran()
+    assert.match((await failed()).out, /^\{"path":"b\.txt","error":\{"name":"RangeError"/)
+    const { code, out, err } = await run('')
+    assert.deepEqual([code, out], [0, DONE], err)
+    assert.deepEqual(ran(), ['close b.txt', 'read b.txt', 'save b.txt'])
+  })
+
+  test('one whose code has changed fails, and goes on when it fits', { timeout }, async () => {
+    const { cwd, run, ran } = room('body')
+    assert.equal((await run('fail')).code, 1)
+    ran()
+    const file = join(cwd, 'work.mjs')
+    writeFileSync(file, MODULE.replaceAll("step('read'", "step('load'"))
+    const { code, out, err } = await run('')
+    assert.equal(code, 1, err)
+    assert.match(out, /^"A"\n\{"item":2,.*"code":"RUN_DIVERGED".*\n"C"\n$/)
+    assert.match(out, / asks for load where its journal has read/)
+    assert.deepEqual(ran(), [])
+    writeFileSync(file, MODULE)
+    assert.equal((await run('')).out, DONE)
+    assert.deepEqual(ran(), ['save b.txt'])
+  })
+
+  test('equal lines are one run, and another function has others', { timeout }, async () => {
+    const { lines, ran } = room('lines')
+    const text = 'abc\nde\n'.repeat(20)
+    assert.equal((await lines(text, 'fail')).code, 1)
+    ran()
+    const [one, two] = await Promise.all([lines(text), lines(text)])
+    for (const { code, out, err } of [one, two]) assert.deepEqual([code, out], [0, '3\n2\n'.repeat(20)], err)
+    assert.deepEqual(ran(), ['count abc', 'count de'])
+    assert.equal((await lines('abc\n', '', 'other')).out, '"other abc"\n')
+  })
+
+  test('an item that ends its worker fails, and the others are done', { timeout }, async () => {
+    const { lines, ran } = room('dying')
+    const { code, out } = await lines('a\ndies\nb\n')
+    assert.equal(code, 1)
+    assert.match(out, /^"a"\n\{"item":2,.*\n"b"\n$/)
+    assert.ok(ran().includes('die dies'))
   })
 
   test('without a journal the message names the option', { timeout }, async () => {

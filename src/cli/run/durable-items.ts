@@ -3,15 +3,20 @@
  *
  * Each worker offers the definition on the file of the journal, so another worker, or the next command,
  * goes on with a run whose process has died, at the step that it had reached. An item has the run of its text
- * and content; one that has failed is run again at the step that failed. The journal has the line of an item
- * once its run has ended, so runs are deleted some time later.
+ * and content, of this function and folder; one that has failed is run again at the step that failed, or from
+ * the beginning if it has undone what it had done, or was cancelled. The journal has the line of an item once
+ * its run has ended, so runs are deleted some time later.
  */
-import { type Durable, RunError, runs } from '../../durable/index.ts'
+import { type Durable, type Run, RunError, type RunState, runs } from '../../durable/index.ts'
 import { connect } from '../../fleet/index.ts'
-import { type Identifying, identityOf } from './kept.ts'
+import { type Identifying, identityOf, storeName } from './kept.ts'
 
-/** How long a run is kept behind its end, for `corespun runs`. */
-const KEPT_MS = 86_400_000
+/** How long a run is kept behind its end, for `corespun runs`; one that has failed goes on for so long. */
+const KEPT_MS = 7 * 86_400_000
+/** How long a step of a run that is not of this command may take yet. */
+const CLOSE_MS = 1000
+/** How soon it is looked whether a run waits for other code; twice as long each time. */
+const LOOK_MS = { first: 1000, max: 30_000 }
 
 /** The file of the journal, and what its items are. */
 export interface DurableJournal extends Identifying {
@@ -19,38 +24,86 @@ export interface DurableJournal extends Identifying {
 }
 
 /**
- * The function that runs an item.
+ * The function that runs an item, and what ends with the worker: otherwise the next command waits for leases.
  * @throws {FleetError} The codes of a file that cannot be used.
  */
 export async function durableCall(
   definition: Durable,
   journal: DurableJournal,
-): Promise<(item: unknown, text: string) => Promise<unknown>> {
-  const offered = await runs(await connect(`sqlite:${journal.file}`), { definitions: [definition] })
+  of: { readonly url: string; readonly exportName: string },
+): Promise<{ run(item: unknown, text: string): Promise<unknown>; close(): Promise<void> }> {
+  const fleet = await connect(`sqlite:${journal.file}`)
+  const offered = await runs(fleet, { definitions: [definition] })
   const { name } = definition
-  return async (item, text) => {
-    const key = await keyOf(text, journal)
-    const status = await statusOf(offered.get(name, key).state())
-    if (status === 'failed' || status === 'diverged') await offered.get(name, key).again()
-    else if (status === undefined) await offered.start(name, item as never, { key, ttlMs: KEPT_MS })
-    return offered.get(name, key).result()
+  const store = storeName(journal.file, { ...of, folder: process.cwd() })
+  const run = async (item: unknown, text: string): Promise<unknown> => {
+    const key = await keyOf(text, store, journal)
+    const found = offered.get(name, key)
+    const before = await stateOf(found)
+    if (!(await goesOn(found, before?.status)))
+      await offered.start(name, item as never, { key, ttlMs: KEPT_MS })
+    return resultOf(found, before?.resumedCount ?? 0)
   }
+  const close = async (): Promise<void> => {
+    await offered.close({ timeoutMs: CLOSE_MS })
+    await fleet.close()
+  }
+  return { run, close }
 }
 
 /** The key of an item's run. A file that cannot be looked at has one of its own. */
-async function keyOf(text: string, journal: DurableJournal): Promise<string> {
+async function keyOf(text: string, store: string, journal: DurableJournal): Promise<string> {
   const identity = await identityOf(text, journal)
   if (identity === undefined) return crypto.randomUUID()
   const { createHash } = process.getBuiltinModule('node:crypto')
-  return createHash('sha256').update(JSON.stringify(identity)).digest('hex').slice(0, 40)
+  const { key, content } = identity
+  return createHash('sha256')
+    .update(JSON.stringify([store, key, content]))
+    .digest('hex')
+    .slice(0, 40)
 }
 
-/** The status of a run; `undefined` without one. */
-async function statusOf(state: Promise<{ readonly status: string }>): Promise<string | undefined> {
+/** Whether there is a run that goes on or is done. */
+async function goesOn(run: Run, status: string | undefined): Promise<boolean> {
   try {
-    return (await state).status
+    if (status === 'failed' || status === 'diverged') await run.again()
+    return status !== undefined && !(status === 'cancelled' && (await run.forget()))
   } catch (error) {
-    if (error instanceof RunError && error.code === 'RUN_UNKNOWN') return undefined
+    if (!isOf(run, error, 'RUN_NOT_AGAIN', 'RUN_UNKNOWN')) throw error
+    // Its duplicate, or another command, has it run again; or behind what has failed its finalizers have run.
+    const found = (await stateOf(run))?.status
+    return found !== undefined && !(found === 'failed' && (await run.forget()))
+  }
+}
+
+/**
+ * What it returns, or throws what it has failed with, or why it waits for other code.
+ * @param resumedCount Before this command: what it has waited for until then may be there now.
+ */
+async function resultOf(run: Run, resumedCount: number): Promise<unknown> {
+  for (let timeoutMs = LOOK_MS.first; ; timeoutMs = Math.min(2 * timeoutMs, LOOK_MS.max))
+    try {
+      return await run.result({ timeoutMs })
+    } catch (error) {
+      if (!isOf(run, error, 'RUN_TIMEOUT')) throw error
+      const { status, error: why, ...state } = await run.state()
+      const isTried = state.resumedCount > resumedCount || isOf(run, why, 'RUN_UNREADABLE')
+      if (status === 'diverged' && isTried) throw why
+    }
+}
+
+/** `undefined`: there is no such run. */
+async function stateOf(run: Run): Promise<RunState | undefined> {
+  try {
+    return await run.state()
+  } catch (error) {
+    if (isOf(run, error, 'RUN_UNKNOWN')) return undefined
     throw error
   }
+}
+
+/** Whether it is one of these errors of this run, and not of one that it has failed with. */
+function isOf({ key }: Run, error: unknown, ...codes: readonly string[]): boolean {
+  if (!(error instanceof RunError) || !codes.includes(error.code)) return false
+  return 'key' in error.facts && error.facts.key === key
 }

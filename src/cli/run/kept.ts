@@ -188,13 +188,21 @@ export async function openKept(
   const engine = await sqliteEngine(file)
   const { items, exportName, journalHash: hashes } = options
   const path = url.startsWith('file:') ? fileURLToPath(url) : undefined
-  // Relative to the journal: it may move with its folder.
-  const near = (to: string): string => relative(dirname(file), to).replaceAll(sep, '/') || '.'
-  const module = path === undefined ? url : near(path)
-  const values = await engine.keyValue(`run ${module}#${exportName} in ${near(folder)}`, { ttlMs: 0 })
+  const values = await engine.keyValue(storeName(file, { url, exportName, folder }), { ttlMs: 0 })
   const program = path === undefined ? '' : newHash().update(readFileSync(path)).digest('hex').slice(0, 16)
   return new KeptResults(values, { items, style, hashes, program }, () => engine.close())
   /* c8 ignore stop */
+}
+
+/** What a journal has of a function in a folder, relative to the journal: it may move with its folder. */
+export function storeName(
+  file: string,
+  of: { readonly url: string; readonly exportName: string; readonly folder: string },
+): string {
+  const { url, exportName, folder } = of
+  const near = (to: string): string => relative(dirname(file), to).replaceAll(sep, '/') || '.'
+  const module = url.startsWith('file:') ? near(fileURLToPath(url)) : url
+  return `run ${module}#${exportName} in ${near(folder)}`
 }
 
 function read(bytes: Uint8Array | undefined): (About & { readonly json: string }) | undefined {

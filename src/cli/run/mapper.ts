@@ -44,6 +44,8 @@ export interface ItemZoneSettings {
   readonly queueBytesMax: number
   /** How long a cancelled task may go on before its worker is ended, with all that has begun there. */
   readonly graceMs: number
+  /** The module whose `teardown` each worker runs before it ends. */
+  readonly teardown?: string
 }
 
 /** Opens a zone; tests pass one of their own. */
@@ -142,6 +144,7 @@ export class Mapper {
       tasksMax: runningMax + 1,
       // A UTF-16 unit takes at most three bytes; the rest of a task is a few numbers.
       queueBytesMax: Math.max(2 ** 30, 4 * (3 * options.lineCharsMax + 1024)),
+      ...(journal !== undefined && { teardown: WORKER_URL }),
       graceMs: options.concurrency === 1 ? GRACE_MS.alone : GRACE_MS.shared,
     })
     return new Mapper(zone, job, runningMax, options.timeoutMs)

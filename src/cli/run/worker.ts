@@ -49,6 +49,12 @@ interface Ready {
 }
 
 let ready: Ready | undefined
+let end: (() => Promise<void>) | undefined
+
+/** Before this worker ends. */
+export async function teardown(): Promise<void> {
+  await end?.()
+}
 
 /**
  * Load the function before the first item.
@@ -227,7 +233,9 @@ async function findFunction(job: Job): Promise<Mapped> {
   const module = job.module
   if (isDurable(value) && job.kept !== undefined) {
     const { durableCall } = await import('./durable-items.ts')
-    return durableCall(value, job.kept)
+    const { run, close } = await durableCall(value, job.kept, job)
+    end = close
+    return run
   }
   if (value === undefined) {
     throw new CliError('CLI_EXPORT_MISSING', { module, name, exported: functionsOf(exports) })
