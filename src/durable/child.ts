@@ -21,7 +21,7 @@ export interface StartOptions {
   /** How long it is kept when it has ended, 1000 to a year. Default: until `forget()`. */
   readonly ttlMs?: number | undefined
   /** Which of those that wait for a process are taken first. Default `normal`. */
-  readonly priority?: 'high' | 'normal' | 'low'
+  readonly priority?: 'high' | 'normal' | 'low' | undefined
   /** Most of those with its `per`, such as a tenant, that are in memory of all processes, 1 to 1000. */
   readonly limit?: { readonly concurrency: number; readonly per?: string | undefined } | undefined
 }

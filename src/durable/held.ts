@@ -41,6 +41,8 @@ const AGAIN_MS_MAX = 86_400_000
 /** Until a run that was lost or has diverged is lent again; of the latter twice as long each time. */
 const AGAIN_MS = 250
 const DIVERGED_MS_MAX = 300_000
+/** Until one is lent again that goes on with another release, which a process has. */
+const ELSEWHERE_MS = 500
 
 const isUnreadable = (error: unknown): error is RunError =>
   error instanceof RunError && error.code === 'RUN_UNREADABLE'
@@ -106,12 +108,13 @@ export class HeldRun {
       if (live !== undefined) await this.#perform(live)
     } catch (error) {
       if (!isForLater(error)) throw error
+      await this.#slot.end()
       this.#lease.again(isUnreadable(error) ? this.#laterMs : AGAIN_MS)
     } finally {
       this.#isOver = true
       this.#live?.leave('lost')
       this.#endExtending()
-      this.#slot.end()
+      await this.#slot.end()
     }
   }
 
@@ -137,8 +140,15 @@ export class HeldRun {
         writeHolding(this.#room, this.#facts.key, journalIn(this.#head), running).catch(() => {})
       // What was reported may not have arrived.
       if (count % EXTENSIONS === 0) this.check()
+      if (this.#isInTheWay()) this.#live?.close()
       this.#extend(count + 1)
     })
+  }
+
+  /** Whether it waits for a child, which may wait for its slot: it begins nothing, and others have that. */
+  #isInTheWay(): boolean {
+    const limit = this.#live && this.#head.limit
+    return limit !== undefined && this.#live?.awaitsChild === true && this.#room.limiter.isAwaited(limit)
   }
 
   readonly #goesOn = (): boolean => !this.#isAbandoned
@@ -173,6 +183,10 @@ export class HeldRun {
       this.#lease.again(Math.min(leftMs, AGAIN_MS_MAX))
       return undefined
     }
+    if (await this.#isElsewhere()) {
+      this.#lease.again(ELSEWHERE_MS)
+      return undefined
+    }
     if (cancelMs === undefined && !(await this.#enters())) return undefined
     const [run, goesOn] = [this.#facts, this.#goesOn]
     if (before !== undefined) await journalNamed(this.#room, run, before, goesOn).remove()
@@ -186,9 +200,11 @@ export class HeldRun {
     const isAnother = this.#lease.attempt > 1 || entries.length > 0
     const by = crypto.randomUUID()
     const nothing = { frame: undefined, dueMs: 0, awaits: [], before: undefined } as const
-    const running = { status: 'running', ...nothing, by } as const
+    const release = this.#room.releases?.own ?? this.#head.release
+    const running = { status: 'running', ...nothing, by, release } as const
     // Also where it runs already: who had it before, and has not died, must not write that it waits.
-    const isWritten = this.#head.status === 'running' && (before ?? next) === undefined && !isAnother
+    const isFresh = this.#head.status === 'running' && (before ?? next) === undefined && !isAnother
+    const isWritten = isFresh && release === this.#head.release
     if (!isWritten && !(await this.#write(running))) {
       this.#lease.again(AGAIN_MS)
       return undefined
@@ -205,6 +221,14 @@ export class HeldRun {
     if (this.#isAbandoned) live.leave('closed')
     if (this.#isSlotLost) live.leave('lost')
     return (this.#live = live)
+  }
+
+  /** Whether a process has the release that has begun it, and this one has another. */
+  async #isElsewhere(): Promise<boolean> {
+    const { releases } = this.#room
+    const { release } = this.#head
+    if (releases === undefined || release === undefined || release === releases.own) return false
+    return releases.has(release)
   }
 
   /** Whether its limit lets it run. If not it is lent again when its turn is called, or it is cancelled. */
@@ -273,7 +297,7 @@ export class HeldRun {
     const exit = await live.run()
     if (exit !== undefined) await this.#ended(live, exit)
     // Before another process has its item.
-    this.#slot.end()
+    await this.#slot.end()
     const { how, why } = live.left!
     switch (how) {
       case 'ended':
@@ -361,7 +385,7 @@ export class HeldRun {
       await this.#certainly(async () => {
         while (!(await isDone(forgetSignals(this.#room, this.#facts, received))));
       })
-      const fresh = { id: crypto.randomUUID(), seed: undefined, journal: undefined }
+      const fresh = { id: crypto.randomUUID(), seed: undefined, journal: undefined, release: undefined }
       const isWritten = await this.#write({ ...fresh, input, before: journalIn(this.#head) })
       this.#lease.again(isWritten ? 0 : AGAIN_MS)
     } catch {

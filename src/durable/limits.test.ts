@@ -6,10 +6,11 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { race } from '../fiber/index.ts'
 import { type Engine, hasCode, simulated } from '../fleet/internal.ts'
 import { scripted, seeded } from '../test/played.test.support.ts'
 import { call } from './heads.ts'
-import { type RunError, child, durable, pause, signal, step } from './index.ts'
+import { type Durable, type RunError, child, durable, pause, signal, step } from './index.ts'
 import { Rooms } from './rooms.ts'
 import { Runs } from './runs.ts'
 
@@ -188,6 +189,24 @@ test('runs of a higher priority are taken first, also when they are woken', () =
     for (const run of started) await run.result()
     assert.deepEqual(world.begun.slice(0, 2), ['high', 'high'])
     assert.equal(world.begun.filter((of) => of === 'low').length, 4)
+    await work.close()
+  }))
+
+test('a run that waits for a child of its limit leaves its slot to that, also between short pauses', () =>
+  scripted(async (clock) => {
+    const world = new World(1, clock, QUIET)
+    const limit = { concurrency: 1 }
+    const ticking = function* () {
+      for (;;) yield* pause(10)
+    }
+    const visit: Durable<'visit', number, string> = durable('visit', function* (depth: number) {
+      if (depth === 0) return 'leaf'
+      return yield* race([child(visit, depth - 1, { limit }), ticking()])
+    })
+    const wall = { nowMs: () => world.epochMs + clock.nowMs() }
+    const settings = { ...SETTINGS, idleMs: 60_000 }
+    const work = await Runs.open(world.connect('host'), [visit] as const, settings, wall)
+    assert.equal(await (await work.start('visit', 2, { limit })).result(), 'leaf')
     await work.close()
   }))
 

@@ -4,6 +4,8 @@
  * Effect, append, sync, resume, in this order: the function of a step is called, its result is appended, and
  * only when that is kept the fiber goes on. Why this process leaves the run is decided once; what follows
  * from that is in held.ts.
+ *
+ * Over 400 lines: one class, each of whose methods is something that the code of a run asks for.
  */
 import { type Exit, type Fiber, currentFiber } from '../fiber/index.ts'
 import { forkAsked } from '../fiber/internal.ts'
@@ -145,6 +147,11 @@ export class LiveRun implements Asking, Live {
     // Its code may be what runs now.
     queueMicrotask(() => void this.#fiber?.interrupt(reason))
     this.#settle()
+  }
+
+  /** No user can send a signal of such a name. */
+  get awaitsChild(): boolean {
+    return this.#waits.names.some((name) => name.includes('child('))
   }
 
   /** The signals that are kept. */

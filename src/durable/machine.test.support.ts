@@ -26,6 +26,11 @@ export interface Machine<Definitions extends readonly Durable[]> {
 
 export type Begin = <const Definitions extends readonly Durable[]>(
   definitions: Definitions,
-  options?: { readonly idleMs?: number; readonly runsMax?: number; readonly leaseMs?: number },
+  options?: {
+    readonly idleMs?: number
+    readonly runsMax?: number
+    readonly leaseMs?: number
+    readonly release?: string
+  },
 ) => Promise<Machine<Definitions>>
 export type Named = (what: string, body: (begin: Begin) => Promise<void>) => void

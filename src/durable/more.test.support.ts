@@ -16,6 +16,72 @@ export function moreTests(named: Named): void {
   for (const declare of [cancelledTests, anewTests, exposeTests, arrowTests, branchTests]) declare(named)
   timedTests(named)
   limitTests(named)
+  releaseTests(named)
+}
+
+function releaseTests(named: Named): void {
+  const calls: string[] = []
+  const one = (release: string) =>
+    durable('released', function* () {
+      yield* step('first', () => calls.push(release))
+      yield* signal('go')
+      yield* step('second', () => calls.push(release))
+      yield* signal('go')
+      yield* step('third', () => calls.push(release))
+    })
+
+  named('a run goes on with the release that has begun it while that is offered', async (begin) => {
+    calls.length = 0
+    const old = await begin([one('1')], { idleMs: 10, release: '1' })
+    const run = await old.work.start('released', undefined, { key: 'a' })
+    await until(async () => (await run.state()).status === 'waiting')
+    const { work } = await begin([one('2')], { idleMs: 10, release: '2' })
+    const same = work.get('released', 'a')
+    await same.signal('go')
+    await until(async () => {
+      const { steps, status } = await same.state()
+      return steps.length === 4 && status === 'waiting'
+    })
+    assert.deepEqual([calls, (await work.list('released')).items[0].release], [['1', '1'], '1'])
+    await old.work.close()
+    await same.signal('go')
+    await same.result()
+    assert.deepEqual([calls, (await same.state()).release], [['1', '1', '2'], '2'])
+  })
+
+  named('a release whose process has died is not waited for; others take runs of any', async (begin) => {
+    calls.length = 0
+    const old = await begin([one('1')], { idleMs: 10, release: '1' })
+    const run = await old.work.start('released', undefined, { key: 'a' })
+    await until(async () => (await run.state()).status === 'waiting')
+    const any = await begin([one('any')], { idleMs: 10, runsMax: 1 })
+    await old.die()
+    await any.work.get('released', 'a').signal('go')
+    await until(() => calls.length === 2)
+    await any.work.close()
+    const { work } = await begin([one('2')], { release: '2' })
+    await work.get('released', 'a').signal('go')
+    await work.get('released', 'a').result()
+    assert.deepEqual(calls, ['1', 'any', '2'])
+  })
+
+  named('a run that begins anew by checkpoint() may do so with another release', async (begin) => {
+    const stop = gate()
+    const of = (release: string) =>
+      durable('looping', function* (name: string) {
+        if (name === 'full') return yield* step('full', () => stop.opened)
+        if (release === '2') return release
+        yield* step('turn', () => {})
+        return yield* checkpoint(name)
+      })
+    const old = await begin([of('1')], { runsMax: 1, release: '1' })
+    const run = await old.work.start('looping', 'a')
+    await until(async () => (await run.state()).release === '1')
+    await old.work.start('looping', 'full', { priority: 'high' })
+    await begin([of('2')], { release: '2' })
+    assert.equal(await run.result(), '2')
+    stop.open()
+  })
 }
 
 function childTests(named: Named): void {
@@ -452,7 +518,7 @@ function limitTests(named: Named): void {
     await third.signal('end')
     assert.equal(await third.result(), 'third')
     await work.start('held', 'another', { key: 'second', priority: 'high' })
-    assert.equal(await countOf(), 2)
+    await until(async () => (await countOf()) === 2)
     for (const run of [second, first]) await run.signal('end')
     assert.deepEqual([await first.result(), await second.result()], ['first', 'second'])
     await until(async () => (await countOf()) === 0)

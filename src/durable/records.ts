@@ -60,6 +60,8 @@ export interface Head {
   readonly turn?: number
   /** How many its journal has at least, of one that has ended and is kept for a time. */
   readonly records?: number
+  /** That of the process which has begun its journal; absent: that had none. */
+  readonly release?: string | undefined
   /** When it was cancelled, of one whose finalizers run or will. */
   readonly cancelMs?: number
   /** A frame of what it has returned, or of the error with which it has failed or diverged. */
@@ -129,6 +131,7 @@ export const headsName = (name: string): string => `runs_${name}`
 export const journalName = (name: string): string => `run_steps_${name}`
 export const exposedName = (name: string): string => `run_exposed_${name}`
 export const holdersName = (name: string): string => `run_holders_${name}`
+export const releasesName = (name: string): string => `run_releases_${name}`
 export const limitsName = (name: string): string => `run_limits_${name}`
 export const boxesName = (name: string): string => `run_signals_${name}`
 

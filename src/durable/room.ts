@@ -47,12 +47,21 @@ export interface Room {
   readonly report: (parent: Parent, child: ReportedRun) => Promise<void>
 }
 
+/** The release that this process offers, and those of others: see releases.ts. */
+export interface Offered {
+  readonly own: string
+  has(release: string): Promise<boolean>
+  end(): Promise<void>
+}
+
 /** Those of a definition that this process has. */
 export interface OwnRoom extends Room {
   readonly body: (input: never) => Operation<unknown, unknown>
   readonly leaseMs: number
   readonly idleMs: number
   readonly limiter: Limiter
+  /** `undefined`: this process takes runs of any. */
+  readonly releases: Offered | undefined
   /** Whether runs are called twice and compared. */
   readonly check: boolean
   /** Those of another definition, which another process may have. */

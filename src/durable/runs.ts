@@ -34,6 +34,11 @@ export interface RunsOptions<Definitions extends readonly Durable[] = readonly D
    * the run fails with `RUN_DIFFERS`. Default `false`.
    */
   readonly check?: boolean
+  /**
+   * The release of the code, such as `versionOf(import.meta.url)` of corespun/fleet: a run goes on with that
+   * which has begun it while a process offers it. Default: this process takes runs of any.
+   */
+  readonly release?: string
 }
 
 const RUNS_KINDS = {
@@ -46,6 +51,11 @@ const RUNS_KINDS = {
   leaseMs: integer(100, DAY_MS, 10_000),
   idleMs: milliseconds(DAY_MS, 10_000),
   check: flag(false),
+  release: {
+    expected: 'a string of 1 to 200 characters',
+    accepts: (value: unknown) => typeof value === 'string' && value.length > 0 && value.length <= 200,
+    default: undefined as string | undefined,
+  },
 }
 
 function areDefinitions(all: readonly unknown[]): boolean {

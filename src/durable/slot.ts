@@ -10,8 +10,8 @@ import type { OwnRoom } from './room.ts'
 export class Slot {
   readonly #limiter: OwnRoom['limiter']
   readonly #lost: () => void
-  /** Frees it; a second call does nothing. */
-  end = (): void => {}
+  /** Frees it; a second call does nothing. Resolves when that is written, or it ends by itself. */
+  end: () => Promise<void> = async () => {}
 
   constructor({ limiter }: OwnRoom, lost: () => void) {
     this.#limiter = limiter
@@ -36,6 +36,6 @@ export class Slot {
     if (readHead(lease.bytes).turn === undefined) return
     const vain = new Slot({ limiter: this.#limiter } as OwnRoom, () => {})
     await vain.enter(limit, lease)
-    vain.end()
+    await vain.end()
   }
 }

@@ -21,6 +21,8 @@ export interface RunInfo {
   readonly startedAt: Date
   /** `undefined`: it has not ended. */
   readonly endedAt: Date | undefined
+  /** The `release` of the process that has begun it, or has it since; `undefined`: that had none. */
+  readonly release: string | undefined
 }
 
 /** A step, a pause, a wait for a signal or a time, as the journal has it. */
@@ -94,12 +96,12 @@ export function stateOf(
 }
 
 export function infoOf(key: string, head: Head, nowMs: number): RunInfo {
-  const { startedMs, endedMs, cancelMs } = head
+  const { startedMs, endedMs, cancelMs, release } = head
   if (isBeingCopied(head, nowMs))
-    return { key, status: 'running', startedAt: new Date(startedMs), endedAt: undefined }
+    return { key, status: 'running', startedAt: new Date(startedMs), endedAt: undefined, release }
   const status = cancelMs === undefined || hasEnded(head) ? head.status : 'cancelling'
   const endedAt = endedMs === 0 ? undefined : new Date(endedMs)
-  return { key, status, startedAt: new Date(startedMs), endedAt }
+  return { key, status, startedAt: new Date(startedMs), endedAt, release }
 }
 
 /** The signal that a step waits for. */

@@ -8,6 +8,7 @@ import type { Durable } from './definition.ts'
 import { call } from './heads.ts'
 import { HeldRun } from './held.ts'
 import type { Running } from './holder.ts'
+import { Releases } from './releases.ts'
 import type { Children, OwnRoom } from './room.ts'
 import { limitsName } from './records.ts'
 import { LOOK_MS, type Rooms, opening } from './rooms.ts'
@@ -21,6 +22,7 @@ export interface Settings {
   readonly leaseMs: number
   readonly idleMs: number
   readonly check?: boolean
+  readonly release?: string | undefined
 }
 
 /** The runs of a definition, as this process has them. */
@@ -40,10 +42,11 @@ export class Taker implements Here {
   }
 
   static async open({ name, body, stages }: Durable, settings: Settings, rooms: Rooms): Promise<Taker> {
-    const { leaseMs, idleMs, runsMax, check = false } = settings
+    const { leaseMs, idleMs, runsMax, check = false, release } = settings
     const children = (of: string): Promise<Children> => rooms.children(of)
     const shared = await rooms.of(name)
-    const goesOn = (): boolean => !taker.#isAbandoned
+    let isAbandoned = (): boolean => false
+    const goesOn = (): boolean => !isAbandoned()
     const surely = <Value>(work: () => Promise<Value>): Promise<Value> =>
       certainly(shared.engine, work, goesOn)
     const limiter = new Limiter({
@@ -51,7 +54,11 @@ export class Taker implements Here {
       certainly: surely,
       wake: (key, turn) => surely(() => call(shared, key, turn)),
     })
-    const taker = new Taker({ ...shared, body, leaseMs, idleMs, check, children, limiter }, stages)
+    const isOffered = release !== undefined && runsMax > 0
+    const releases = isOffered ? await Releases.open(release, shared, { leaseMs, goesOn }) : undefined
+    const own = { body, leaseMs, idleMs, check, children, limiter, releases }
+    const taker = new Taker({ ...shared, ...own }, stages)
+    isAbandoned = () => taker.#isAbandoned
     const { engine, heads, boxes, queue } = taker.room
     const changed = ({ key }: Entry): void => taker.#changed(key)
     try {
@@ -62,6 +69,7 @@ export class Taker implements Here {
         taker.#ends.push(await opening(engine, () => queue.take(lent, { leasesMax: runsMax, leaseMs })))
     } catch (error) {
       for (const end of taker.#ends) end()
+      await releases?.end()
       throw error
     }
     // Nothing that runs can be recorded any more.
@@ -122,6 +130,7 @@ export class Taker implements Here {
     const idle = new Promise<void>((resolve) => (this.#idle = resolve))
     for (const run of this.held.values()) run.close()
     const end = this.room.engine.clock.after(timeoutMs, () => this.#abandon())
+    await this.room.releases?.end()
     if (this.held.size > 0) await idle
     await this.room.limiter.settled()
     end()

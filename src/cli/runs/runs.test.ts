@@ -28,7 +28,7 @@ type Work = Runs<readonly [typeof bill]>
 /** Runs, and a way to run the command on them. */
 async function withRuns(name: string, body: (run: Command, work: Work) => Promise<void>): Promise<void> {
   const fleet = await connect(`memory:${name}`)
-  const work: Work = await open(fleet, { definitions: [bill], leaseMs: 200 })
+  const work: Work = await open(fleet, { definitions: [bill], leaseMs: 200, release: 'r1' })
   try {
     await body(commandOn(name, readRunsArguments, runs), work)
   } finally {
@@ -47,8 +47,8 @@ test('runs are counted, listed and shown, as text and as JSON', () =>
     while (!(await run('--json'))[1].includes('"taken":1')) await new Promise(setImmediate)
     assert.match((await run())[1], /^NAME +WAITING +TAKEN\nbill +0 +1\n$/)
     const [, list] = await run('list', 'bill')
-    assert.match(list, /^KEY +STATE +STARTED +ENDED\n/)
-    for (const line of [/^five +done +20\S+ +20\S+$/m, /^bad +failed /m, /^one +running +20\S+ +-$/m])
+    assert.match(list, /^KEY +STATE +STARTED +ENDED +RELEASE\n/)
+    for (const line of [/^five +done +20\S+ +20\S+ +r1$/m, /^bad +failed /m, /^one +running +20\S+ +- +r1$/m])
       assert.match(list, line)
     const [, failed] = await run('list', 'bill', '--state', 'failed', '--json')
     assert.equal(JSON.parse(failed).key, 'bad')
@@ -59,7 +59,7 @@ test('runs are counted, listed and shown, as text and as JSON', () =>
     )
     assert.match(
       (await run('show', 'bill', 'one'))[1],
-      /^bill one: running, .*\nwaits for the signals "approved"\n.*\ncharge#1 +done .*\nsignal\(approved\)/,
+      /^bill one: running, .*of release r1.*\nwaits for the signals "approved"\n.*\ncharge#1 +done .*\nsig/,
     )
     assert.match(
       (await run('show', 'bill', 'bad'))[1],

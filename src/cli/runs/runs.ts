@@ -137,18 +137,24 @@ async function names(far: Fleet, { json }: RunsWords, context: CommandContext): 
 
 function list(words: Of<'list'>, { work, context, signal }: Doing): Promise<number> {
   const { name, state } = words
-  return listPages(context, words, { head: ['KEY', 'STATE', 'STARTED', 'ENDED'], cells }, async (after) => {
-    signal.throwIfAborted()
-    const { items, next } = await work.list(name, { itemsMax: 1000, ...(after !== undefined && { after }) })
-    return [items.filter(({ status }) => state === undefined || status === state), next]
-  })
+  return listPages(
+    context,
+    words,
+    { head: ['KEY', 'STATE', 'STARTED', 'ENDED', 'RELEASE'], cells },
+    async (after) => {
+      signal.throwIfAborted()
+      const { items, next } = await work.list(name, { itemsMax: 1000, ...(after !== undefined && { after }) })
+      return [items.filter(({ status }) => state === undefined || status === state), next]
+    },
+  )
 }
 
-const cells = ({ key, status, startedAt, endedAt }: RunInfo): string[] => [
+const cells = ({ key, status, startedAt, endedAt, release = '-' }: RunInfo): string[] => [
   oneLine(key),
   status,
   startedAt.toISOString(),
   endedAt?.toISOString() ?? '-',
+  oneLine(release),
 ]
 
 async function show({ name, json }: Of<'show'>, run: Run, { stdout }: CommandContext): Promise<number> {
@@ -161,6 +167,7 @@ async function show({ name, json }: Of<'show'>, run: Run, { stdout }: CommandCon
     `${name} ${oneLine(state.key)}: ${status}, started ${startedAt.toISOString()}` +
       (endedAt === undefined ? '' : `, ended ${endedAt.toISOString()}`) +
       (resumedCount === 0 ? '' : `, resumed ${resumedCount === 1 ? 'once' : `${resumedCount} times`}`) +
+      (state.release === undefined ? '' : `, of release ${oneLine(state.release)}`) +
       (holder === undefined ? '' : `, at ${oneLine(holder)}`),
   ]
   for (const { key, startedAt: begun } of running)

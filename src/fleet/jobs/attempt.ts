@@ -284,7 +284,7 @@ export class Attempt {
       lost: (why) => this.leave(why),
     })
     if (typeof entered !== 'function') return this.#park(entered.waitMs)
-    this.#endSlot = entered
+    this.#endSlot = () => void entered()
     try {
       await this.#attempt(job)
     } finally {

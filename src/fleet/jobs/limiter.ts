@@ -82,7 +82,7 @@ export class Limiter {
    * Resolves with what ends the slot of a job that may begin, or with how long it waits.
    * @throws {FleetError} `FLEET_CLOSED`, and what is not confirmed until the host has left.
    */
-  async enter(limited: Limited): Promise<End | Refused> {
+  async enter(limited: Limited): Promise<(() => Promise<void>) | Refused> {
     const { key, limit, isFirst, serverMs, lost } = limited
     const { leaseMs } = this.#host
     const { clock } = this.#host.engine
@@ -99,7 +99,7 @@ export class Limiter {
           const end = this.#begun(shared, { id, sentMs, limited, lost })
           if (clock.nowMs() < sentMs + leaseMs) return end
           // It was confirmed so late that others may have it.
-          end()
+          void end()
           return { waitMs: 1, isInLine: false }
         }
         if (verdict.turn === 0) return { waitMs: Math.ceil(verdict.waitMs), isInLine: false }
@@ -126,21 +126,28 @@ export class Limiter {
     return shared
   }
 
-  #begun(shared: HostLimit, { id, sentMs, limited, lost }: Slot & { readonly limited: Limited }): End {
+  #begun(
+    shared: HostLimit,
+    { id, sentMs, limited, lost }: Slot & { readonly limited: Limited },
+  ): () => Promise<void> {
     const { key, limit, serverMs } = limited
-    if (limit.concurrency === 0) return () => {}
+    if (limit.concurrency === 0) return async () => {}
     shared.use()
     shared.hold(serverMs, limit, { id, sentMs, lost })
-    let isOver = false
+    let ended: Promise<void> | undefined
     return () => {
-      if (isOver) return
-      isOver = true
+      if (ended !== undefined) return ended
       shared.drop(id)
-      void shared
+      return (ended = shared
         .change(serverMs, limit, (state, change) => left(state, key, id, change))
         .catch(() => {}) // the slot is over when it is not extended
-        .finally(() => shared.unuse())
+        .finally(() => shared.unuse()))
     }
+  }
+
+  /** Whether others wait for a slot, as far as this host has read. */
+  isAwaited({ per }: JobLimit): boolean {
+    return this.#shared.get(per)?.isAwaited === true
   }
 
   /** Resolves when no slot is held, and the jobs that this host has called are woken. */
@@ -192,6 +199,11 @@ class HostLimit {
     this.#clock = host.engine.clock
     this.#values = values
     this.#per = per
+  }
+
+  get isAwaited(): boolean {
+    const { held = [], first = 0, next = 0 } = this.#entry?.state ?? {}
+    return first < next || held.some(([of]) => typeof of === 'number')
   }
 
   use(): void {
