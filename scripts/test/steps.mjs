@@ -10,7 +10,7 @@ import { runChecks } from '../check/main.mjs'
 import { writeDocs } from '../docs/main.mjs'
 import { inRoot } from '../set-up/index.mjs'
 import { coverage } from './coverage.mjs'
-import { fastOf, quickOf, slowOf } from './files.mjs'
+import { quickOf, shortOf, slowOf } from './files.mjs'
 import { joinedEnv } from './joined.mjs'
 import { fleetTests, withoutFleet } from './nats.mjs'
 import { HAS_OTHERS, onOtherNodes, otherNodes } from './nodes.mjs'
@@ -30,13 +30,13 @@ export const STEPS = [
   { name: 'rust', title: 'cargo test', isBeside: true, work: (report, _, names) => rustTests(report, names) },
   {
     name: 'suite',
-    title: `the suite on ${OWN.name}`,
-    instead: 'coverage runs it, with counters',
+    title: `the files of the suite that take less than ten seconds, on ${OWN.name}`,
+    instead: 'coverage runs the whole suite, with counters',
     // Named files run in full, slow ones too.
     work: (report, words) =>
       words.length > 0
         ? suite(words, OWN, report)
-        : suite(words, OWN, report, fastOf, { ...THIRD, ...joinedEnv() }),
+        : suite(words, OWN, report, shortOf, { ...THIRD, ...joinedEnv() }),
   },
   {
     name: 'fast',

@@ -8,7 +8,17 @@ import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { after, test } from 'node:test'
 import { filesBelow, inRoot, ROOT, run } from '../set-up/index.mjs'
-import { betweenOf, BY_NODE, chosenBy, fastOf, longestFirst, newestOf, quickOf, testFiles } from './files.mjs'
+import {
+  betweenOf,
+  BY_NODE,
+  chosenBy,
+  fastOf,
+  longestFirst,
+  newestOf,
+  quickOf,
+  shortOf,
+  testFiles,
+} from './files.mjs'
 import { emptyReport, runAgain } from './report.mjs'
 import { runFiles } from './suite.mjs'
 
@@ -41,6 +51,8 @@ test('the fast suite has no file whose time is known, and every time is of a fil
   const quick = quickOf(files)
   assert.ok(quick.length > 100)
   assert.deepEqual(new Set([...quick, ...Object.keys(seconds)]), new Set(fastOf(files)))
+  const short = shortOf(files)
+  assert.ok(quick.length < short.length && short.length < fastOf(files).length)
   const [first, second] = longestFirst(files)
   assert.ok(seconds[first] >= seconds[second])
 })
