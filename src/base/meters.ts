@@ -122,6 +122,8 @@ export const meters: {
   look: (() => void) | undefined
   /** Sends figures to the parent of this process, which is a worker. */
   report: ((figures: unknown) => void) | undefined
+  /** The parent of this process asks something, whose reply is reported. */
+  asked: ((question: unknown) => void) | undefined
   /** The connections of this thread to fleets that are open, and where they lead. */
   readonly fleets: Map<object, string>
 } = {
@@ -138,6 +140,7 @@ export const meters: {
   fibers: 0,
   look: undefined,
   report: undefined,
+  asked: undefined,
   fleets: new Map(),
 }
 

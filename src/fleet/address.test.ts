@@ -127,4 +127,13 @@ test('connections lead to the same jobs unless the server, its schema or the use
   assert.equal(new Set(all).size, all.length)
   assert.equal(whereOf('postgres://h/d', { schema: 'corespun', name: 'one' }), whereOf('postgres://h/d'))
   assert.equal(whereOf('memory:a', { schema: 'other' }), whereOf('memory:a'))
+  for (const [one, same] of [
+    ['memory://a', 'memory:a'],
+    ['sqlite:./a.db', 'sqlite:a.db'],
+    [`sqlite:${process.cwd()}/a.db`, 'sqlite:a.db'],
+    ['postgresql://h/d', 'postgres://h/d'],
+    ['nats://b,a', 'nats://a,nats://b'],
+  ])
+    assert.equal(whereOf(one), whereOf(same))
+  assert.equal(whereOf('nats://bob:p@a'), whereOf('nats://a', { user: 'bob', password: 'p' }))
 })

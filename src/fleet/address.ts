@@ -3,6 +3,7 @@
  *
  * Credentials leave the address here, so that no message, fact or log that names servers has them.
  */
+import { resolve } from 'node:path'
 import { wrong } from './errors.ts'
 import type { ConnectOptions } from './settings.ts'
 
@@ -117,7 +118,9 @@ export function identified<
 
 /** Where a connection leads: of two that lead to the same jobs it is the same. */
 export function whereOf(address: string, options: Partial<ConnectOptions> = {}): string {
-  if (/^(memory|sqlite):/.test(address)) return address
-  const { schema = 'corespun', user, token, credentials, nkey } = options
-  return JSON.stringify([address, schema, user, token, credentials, nkey])
+  const { scheme, servers, ...named } = addressOf(address)
+  if (scheme === 'memory') return `memory:${servers[0]}`
+  if (scheme === 'sqlite') return `sqlite:${resolve(servers[0])}`
+  const { schema = 'corespun', user = named.user, token = named.token, credentials, nkey } = options
+  return JSON.stringify([[...servers].sort(), schema, user, token, credentials, nkey])
 }

@@ -5,6 +5,7 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { until } from '../base/wait.test.support.ts'
 import { createApp } from '../http/index.ts'
 import { type MetricsOptions, metrics } from '../metrics/index.ts'
 import { connect } from './index.ts'
@@ -45,6 +46,23 @@ test('of a zone in several fleets jobs are added, and the age is that of the old
   assert.match(text, /^corespun_runs_age_seconds\{corespun_run_name="both"\} 3.5$/m)
 })
 
+test('scrapes that come together ask a fleet once, and one that fails is asked again', async () => {
+  let asked = 0
+  const fleet = {
+    queues: () => {
+      asked++
+      return asked === 1 ? Promise.reject(new Error('away')) : Promise.resolve([])
+    },
+  }
+  const app = createApp({ routes: { '/metrics': metrics({ fleets: [fleet] }) } })
+  await Promise.all(Array.from({ length: 20 }, () => app.inject('/metrics')))
+  assert.equal(asked, 1)
+  await until(async () => {
+    await app.inject('/metrics')
+    return asked === 2
+  })
+})
+
 test('without the option those of the connections of its thread are shown, each once', async () => {
   const shown = async (options?: MetricsOptions): Promise<string | undefined> => {
     const app = createApp({ routes: { '/metrics': metrics(options) } })
@@ -53,10 +71,11 @@ test('without the option those of the connections of its thread are shown, each 
   }
   const [fleet, other] = [await connect('memory:found'), await connect('memory:found')]
   await fleet.jobs<{ send(): void }>('found').submit('one', 'send', [])
-  assert.equal(await shown(), '1')
+  // Of scrapes within half a second the later ones show the same.
+  await until(async () => (await shown()) === '1')
   assert.equal(await shown({ fleets: [] }), undefined)
   await fleet.close()
   assert.equal(await shown(), '1')
   await other.close()
-  assert.equal(await shown(), undefined)
+  await until(async () => (await shown()) === undefined)
 })

@@ -4,17 +4,18 @@
  * Both count in the whole process: each thread that uses the core loads entry.ts. It cannot be
  * undone: counters that stop are worse than none.
  */
-import { setTimeout as delay } from 'node:timers/promises'
-import { type Kind, connectedFleets, optionsOf } from '../base/index.ts'
+import { type Kind, optionsOf } from '../base/index.ts'
 import { native } from '../native/index.ts'
 import type { Handler } from '../http/index.ts'
-import { type JobQueue, type JobQueues, collect } from './collect.ts'
+import { type JobQueues, collect } from './collect.ts'
+import { queuesConnected } from './connected.ts'
 import { wrong } from '../zone/internal.ts'
 import { countHere } from './entry.ts'
+import { queuesOf } from './queues.ts'
 import { documentOf } from './text.ts'
 
-/** Longest wait for the queues of a fleet, in ms: Prometheus waits 10 s for everything. */
-const QUEUES_MS_MAX = 2000
+/** What was found is shown again for so long: several may scrape, and servers are asked for each. */
+const FRESH_MS = 500
 const TEXT = 'text/plain; version=0.0.4; charset=utf-8'
 const OPEN = 'application/openmetrics-text; version=1.0.0; charset=utf-8'
 
@@ -22,7 +23,7 @@ const OPEN = 'application/openmetrics-text; version=1.0.0; charset=utf-8'
 export interface MetricsOptions {
   /**
    * Connections whose queues of durable jobs and runs are shown, too: `[await connect('nats://a')]`. Default:
-   * those of the thread that responds.
+   * those of all threads.
    */
   readonly fleets?: readonly JobQueues[]
 }
@@ -75,7 +76,7 @@ export function metricsText(format: 'prometheus' | 'openmetrics' = 'prometheus')
  * A handler that responds with {@link metricsText}, in the format that the client asks for. Any thread of the
  * process can respond: all return the same figures.
  * @param options.fleets Connections whose queues of durable jobs and runs are shown, too. Default: those of
- *   the thread that responds.
+ *   all threads; one that does not respond within half a second is left out.
  * @throws {ZoneError} `ZONE_ARGUMENT` for invalid options.
  *
  * @example
@@ -95,21 +96,27 @@ export function metricsText(format: 'prometheus' | 'openmetrics' = 'prometheus')
 export function metrics(options?: MetricsOptions): Handler {
   const { fleets } = optionsOf(options, { fleets: FLEETS }, wrong, 'metrics()')
   startMetrics()
+  const queuesNow = fleets === undefined ? QUEUES : shared(() => queuesOf(fleets))
   return async ({ headers }) => {
     // A program that serves has loaded it.
-    const [{ Response }, queues] = await Promise.all([
-      import('../http/index.ts'),
-      queuesOf(fleets ?? connectedFleets()),
-    ])
+    const [{ Response }, queues] = await Promise.all([import('../http/index.ts'), queuesNow()])
     const isOpen = headers.get('accept')?.includes('application/openmetrics-text') === true
     const type = isOpen ? OPEN : TEXT
     return new Response(documentOf(collect(queues), isOpen), { headers: { 'content-type': type } })
   }
 }
 
-/** Those that do not reply are left out: the other figures are needed most then. */
-async function queuesOf(fleets: readonly JobQueues[]): Promise<JobQueue[]> {
-  const late = (): Promise<JobQueue[]> => delay(QUEUES_MS_MAX, [], { ref: false })
-  const found = await Promise.allSettled(fleets.map((fleet) => Promise.race([fleet.queues(), late()])))
-  return found.flatMap((each) => (each.status === 'fulfilled' ? each.value : []))
+/** Looks that begin soon after another one are the same. */
+function shared<Found>(look: () => Promise<Found>): () => Promise<Found> {
+  let last: Promise<Found> | undefined
+  let untilMs = -Infinity
+  return async () => {
+    if (last === undefined || performance.now() > untilMs) {
+      untilMs = Infinity
+      last = look().finally(() => (untilMs = performance.now() + FRESH_MS))
+    }
+    return last
+  }
 }
+
+const QUEUES = shared(queuesConnected)

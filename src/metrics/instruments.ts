@@ -238,7 +238,7 @@ const INSTRUMENTS = {
     'corespun.jobs',
     '{job}',
     [...ZONE, 'corespun.job.state'],
-    'Durable jobs: waiting, taken by a host, dead; of the fleets that the responding thread is connected to.',
+    'Durable jobs: waiting, taken by a host, dead; of the fleets that the process is connected to.',
   ),
   jobsAge: gauge('corespun.jobs.age', 's', ZONE, 'How long the oldest of the waiting jobs has waited.'),
   runs: gauge(

@@ -4,8 +4,8 @@
  * `collect` begins nothing: a program calls `startMetrics` first.
  */
 export { collect, unread } from './collect.ts'
+export { anyConnected, connectedThreads, lookAtConnected } from './connected.ts'
 export { metricsText, startMetrics } from './handler.ts'
 export type { Family, Point } from './points.ts'
-export { Questions } from './questions.ts'
 export { type SlowRecord, slowRecords } from './slow.ts'
 export { type InstrumentKey, LISTED, numberOf } from './instruments.ts'

@@ -2,8 +2,8 @@
  * Questions to threads about what they alone have: their connections to fleets.
  *
  * A thread that counts and has connections listens, and is interrupted by questions alone. Who asks names
- * the thread and a function of a module, which that thread loads then. One that does not respond is not
- * waited for.
+ * the threads and a function of a module, which those load then. One that does not respond is not waited for.
+ * A thread whose workers are processes listens for them, and passes questions and replies on.
  */
 import { BroadcastChannel, threadId } from 'node:worker_threads'
 import { messageOf, meters } from '../base/index.ts'
@@ -11,91 +11,105 @@ import { here } from '../zone/internal.ts'
 
 const QUESTIONS = 'corespun:questions'
 
-interface Question {
-  readonly to: string
+/** As it is received: `args` are those of each thread that is asked. */
+export interface Question {
   /** The channel of who asks. */
   readonly from: string
   readonly id: number
   readonly module: string
   readonly name: string
-  readonly args: readonly unknown[]
+  readonly args: Readonly<Record<string, readonly unknown[]>>
 }
 
-interface Reply {
+/** As it is sent: `from` is not in it. */
+export interface Reply {
   readonly id: number
+  readonly thread: string
   readonly result?: unknown
   readonly problem?: string
 }
 
-/** @returns Called once a second: the thread of that name listens while it has connections. */
+/** By the names of their threads: workers of this one that are processes and have connections. */
+export const processes = new Map<string, { ask(question: Question): void }>()
+
+/** @returns Called once a second: the thread of that name listens while somebody has connections. */
 export function answers(thread: string): () => void {
   let channel: BroadcastChannel | undefined
   return () => {
-    if (meters.fleets.size === 0) {
+    if (meters.fleets.size + processes.size === 0) {
       channel?.close()
       channel = undefined
     } else if (channel === undefined) {
-      channel = new BroadcastChannel(QUESTIONS)
-      channel.addEventListener('message', (event) => {
-        const { data } = event as unknown as { readonly data: Question }
-        if (data.to === thread) void answer(data)
+      channel = listening(QUESTIONS, (question: Question) => {
+        if (Object.hasOwn(question.args, thread)) void answer(question, thread).then(replyTo(question.from))
+        for (const [name, child] of processes) if (Object.hasOwn(question.args, name)) child.ask(question)
       })
       channel.unref()
     }
   }
 }
 
-async function answer({ from, id, module, name, args }: Question): Promise<void> {
-  const replies = new BroadcastChannel(from)
+/** What the thread of that name responds, which is this one. */
+export async function answer({ id, module, name, args }: Question, thread: string): Promise<Reply> {
   try {
     const functions = (await here.load(module)) as Record<string, (...args: readonly unknown[]) => unknown>
-    replies.postMessage({ id, result: await functions[name](...args) } satisfies Reply)
+    return { id, thread, result: await functions[name](...args[thread]) }
   } catch (error) {
-    replies.postMessage({ id, problem: messageOf(error) } satisfies Reply)
+    return { id, thread, problem: messageOf(error) }
   }
-  replies.close()
 }
 
-/** Asks other threads. */
-export class Questions {
-  readonly #module: string
-  readonly #from = `${QUESTIONS}:${threadId}`
-  #questions: BroadcastChannel | undefined
-  readonly #waiting = new Map<number, (reply: Reply) => void>()
-  #last = 0
-
-  /** @param module Its URL; its functions are called. */
-  constructor(module: string) {
-    this.#module = module
+/** Returns what sends a reply to who has asked. */
+export function replyTo(from: string): (reply: Reply) => void {
+  return (reply) => {
+    const replies = new BroadcastChannel(from)
+    replies.postMessage(reply)
+    replies.close()
   }
+}
 
-  #open(): BroadcastChannel {
-    const replies = new BroadcastChannel(this.#from)
-    replies.addEventListener('message', (event) => {
-      const { data } = event as unknown as { readonly data: Reply }
-      this.#waiting.get(data.id)?.(data)
-    })
-    return new BroadcastChannel(QUESTIONS)
-  }
+function listening<Message>(name: string, received: (message: Message) => void): BroadcastChannel {
+  const channel = new BroadcastChannel(name)
+  channel.addEventListener('message', (event) => received((event as unknown as { data: Message }).data))
+  return channel
+}
 
-  /**
-   * Call a function in a thread.
-   * @throws {Error} What it fails with, or that the thread has not responded.
-   */
-  async ask(to: string, name: string, args: readonly unknown[], timeoutMs: number): Promise<unknown> {
-    const id = ++this.#last
-    let timer: NodeJS.Timeout | undefined
-    const { result, problem } = await new Promise<Reply>((resolve) => {
-      this.#waiting.set(id, resolve)
-      const late = { id, problem: `${to} has not responded within ${timeoutMs} ms` }
-      timer = setTimeout(() => resolve(late), timeoutMs)
-      const question = { to, from: this.#from, id, module: this.#module, name, args }
-      this.#questions ??= this.#open()
-      this.#questions.postMessage(question satisfies Question)
-    })
-    clearTimeout(timer)
-    this.#waiting.delete(id)
-    if (problem !== undefined) throw new Error(problem)
-    return result
-  }
+let last = 0
+
+/**
+ * Call a function of a module in other threads, with arguments of each.
+ * @returns In their order what each has returned, or an error: it has failed, or not responded.
+ */
+export async function ask<Result>(
+  { module, name }: Pick<Question, 'module' | 'name'>,
+  args: Question['args'],
+  timeoutMs: number,
+): Promise<PromiseSettledResult<Result>[]> {
+  const threads = Object.keys(args)
+  if (threads.length === 0) return []
+  const id = ++last
+  const from = `${QUESTIONS}:${threadId}`
+  const waiting = new Map<string, (reply: Omit<Reply, 'id' | 'thread'>) => void>()
+  const results = threads.map(
+    (thread) =>
+      new Promise<Result>((resolve, reject) => {
+        waiting.set(thread, ({ result, problem }) =>
+          problem === undefined ? resolve(result as Result) : reject(new Error(problem)),
+        )
+      }),
+  )
+  const replies = listening(from, (reply: Reply) => {
+    if (reply.id === id) waiting.get(reply.thread)?.(reply)
+  })
+  const timer = setTimeout(() => {
+    const silent = (thread: string): string => `${thread} has not responded within ${timeoutMs} ms`
+    for (const [thread, settle] of waiting) settle({ problem: silent(thread) })
+  }, timeoutMs)
+  const questions = new BroadcastChannel(QUESTIONS)
+  questions.postMessage({ from, id, module, name, args } satisfies Question)
+  questions.close()
+  const settled = await Promise.allSettled(results)
+  clearTimeout(timer)
+  replies.close()
+  return settled
 }

@@ -7,6 +7,7 @@ import { channel } from 'node:diagnostics_channel'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
+import { meters } from '../base/index.ts'
 import { until } from '../base/wait.test.support.ts'
 import { createApp, serve } from '../http/index.ts'
 import { metrics, metricsText } from './index.ts'
@@ -73,6 +74,22 @@ for (const core of ['native', 'node'] as const)
         `${requests() - before} requests`,
       )
     })
+
+test('names that submitters of jobs choose leave room for other series', async () => {
+  const before = now()
+  const names = ['', 'a"b\\', 'line\nbreak', '\0', '\u{d800}', 'x'.repeat(1_000_000)]
+  const all = [...names, ...Array.from({ length: 6000 }, (_, n) => `${'n'.repeat(100)}${n}`)]
+  for (let time = 0; time < 2; time++)
+    for (const name of all) meters.ended!('jobsEnded', 'mail', name, 'dead')
+  const ended = 'corespun_jobs_ended_total'
+  assert.equal(sum(now(), ended) - (sum(before, ended) || 0), 2 * all.length)
+  assert.match(metricsText(), /^corespun_jobs_ended_total \d+$/m)
+  assert.ok(metricsText().length < 1_000_000)
+  const app = createApp({ routes: { '/after/:id': () => 'a' } })
+  await app.inject('/after/1')
+  assert.match(metricsText(), /^corespun_http_server_requests_total\{.*http_route="\/after\/:id".*\} 1$/m)
+  read(metricsText('openmetrics'), true)
+})
 
 test('what is beyond 4,096 series is counted together, and each series is there once', async () => {
   const refusals = channel('corespun:http:refused')

@@ -16,6 +16,10 @@ import type { Point } from './points.ts'
 
 /** Series of a thread; of those beyond, an instrument has one together, without values. */
 const SERIES_MAX = 4096
+/** Of an instrument whose series are named by whoever submits a job: they leave room for all others. */
+const NAMED_MAX = 512
+const NAMED_BYTES_MAX = 512
+const NAMED = numberOf('jobsEnded')
 /** Memory is taken from the system as it is touched. */
 const TEXT_BYTES = 512 * 1024
 const CELLS = 64 * 1024
@@ -126,6 +130,7 @@ export class Sheet {
   readonly #memory: Memory
   readonly #known = new Map<string, Series>()
   readonly #exemplars = new Map<string, Exemplars>()
+  #named = 0
 
   constructor() {
     thisBridge()
@@ -149,6 +154,7 @@ export class Sheet {
       else {
         const series = new Series(cells, cell, LISTED[instrument])
         if (series.isOfThread) series.set(0)
+        if (instrument === NAMED && text !== '[]') this.#named++
         this.#known.set(`${instrument} ${text}`, series)
       }
     }
@@ -199,6 +205,8 @@ export class Sheet {
     const bytes = Buffer.from(text)
     const [count, textEnd, cellsEnd] = words as unknown as [number, number, number]
     const left = SERIES_MAX - count
+    const isNamed = number === NAMED && text !== '[]'
+    if (isNamed && (this.#named === NAMED_MAX || bytes.length > NAMED_BYTES_MAX)) return undefined
     // What is left is for the series of what does not fit.
     const fits =
       left > LISTED.length &&
@@ -210,6 +218,7 @@ export class Sheet {
     words[Head.text] = textEnd + bytes.length
     words[Head.cells] = cellsEnd + size
     Atomics.store(words, Head.series, count + 1)
+    if (isNamed) this.#named++
     return cellsEnd
   }
 }

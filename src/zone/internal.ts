@@ -28,7 +28,7 @@ export { moduleCalls } from './api/module-calls.ts'
 export { endWorker } from './api/zones.ts'
 /** @internal */
 export { createGradually } from './api/zones.ts'
-export { type ProcessFigures, receiveFigures } from './owner/process.ts'
+export { type CountingProcess, type ProcessFigures, receiveFigures } from './owner/process.ts'
 /** @internal */
 export { takeEarly } from './owner/early.ts'
 export { observeProcesses } from './owner/process.ts'

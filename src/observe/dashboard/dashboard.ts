@@ -5,19 +5,18 @@
  * process can respond. Who may see it is decided by the middleware before it.
  */
 import type { Handler, HttpRequest } from '../../http/index.ts'
-import {
-  type Kind,
-  connectedFleets,
-  flag,
-  isPlainObject,
-  messageOf,
-  oneLine,
-  optionsOf,
-  refuser,
-} from '../../base/index.ts'
-import { startMetrics } from '../../metrics/internal.ts'
+import { type Kind, flag, isPlainObject, messageOf, oneLine, optionsOf, refuser } from '../../base/index.ts'
+import { connectedThreads, startMetrics } from '../../metrics/internal.ts'
 import { ObserveError } from '../errors.ts'
-import { FLEETS, type ObservedFleet, RecentLook, lookAt, retryJob } from '../figures/fleets.ts'
+import {
+  FLEETS,
+  type ObservedFleet,
+  RecentLook,
+  lookAt,
+  lookConnected,
+  retryConnected,
+  retryJob,
+} from '../figures/fleets.ts'
 import { type ObservedRuns, RUNS, lookAtRuns } from '../figures/runs.ts'
 import { nameOf } from '../sockets.ts'
 
@@ -25,7 +24,7 @@ import { nameOf } from '../sockets.ts'
 export interface DashboardOptions {
   /** How the page calls the process. Default: the file that it runs, without its ending. */
   readonly name?: string
-  /** Connections whose hosts, queues and dead jobs are shown. Default: those of the thread that responds. */
+  /** Connections whose hosts, queues and dead jobs are shown. Default: those of all threads. */
   readonly fleets?: readonly ObservedFleet[]
   /** Durable runs that are shown, with their steps as a time line. Default: none. */
   readonly runs?: readonly ObservedRuns[]
@@ -82,15 +81,15 @@ export function dashboard(options?: DashboardOptions): Handler {
     control,
   } = optionsOf(options, kinds, wrong, 'dashboard()')
   startMetrics()
-  const shown = (): readonly ObservedFleet[] => fleets ?? connectedFleets()
-  const recent = new RecentLook(() => lookAt(shown()))
+  const isConnected = (): boolean => (fleets ?? connectedThreads()).length > 0
+  const recent = new RecentLook(fleets === undefined ? lookConnected : () => lookAt(fleets))
   const snapshot = async (url: string): Promise<string> => {
     const { snapshotOf } = await import('../figures/snapshot.ts')
     // The page adds its own parameters behind those of its URL.
     const asked = new URLSearchParams(url.slice(url.indexOf('?')))
     const [definition, key] = ['runs', 'run'].map((parameter) => asked.getAll(parameter).at(-1))
     const looked = runs.length > 0 ? lookAtRuns(runs, definition, key) : undefined
-    const hasFleets = shown().length > 0
+    const hasFleets = isConnected()
     const actions = control && hasFleets ? ['retry'] : []
     const [fleet, open] = await Promise.all([hasFleets ? recent.read() : undefined, looked])
     return JSON.stringify({ ...snapshotOf({ name, actions }), fleet, runs: open })
@@ -112,13 +111,15 @@ export function dashboard(options?: DashboardOptions): Handler {
     }
     if (request.method !== 'POST')
       return respond(405, '', { allow: control ? 'GET, HEAD, POST' : 'GET, HEAD' })
-    if (!control || shown().length === 0)
+    if (!control || !isConnected())
       return json(403, { error: 'this dashboard changes nothing: see its option control' })
     if (!isOfThisOrigin(request)) return json(403, { error: 'the request does not come from this page' })
     const asked = await asJob(request)
     if (asked === undefined) return json(400, { error: 'expected {"action":"retry","zone":"…","key":"…"}' })
     try {
-      return json(200, { done: await retryJob(shown(), asked.zone, asked.key) })
+      const { zone, key } = asked
+      const done = await (fleets ? retryJob(fleets, zone, key) : retryConnected(zone, key))
+      return json(200, { done })
     } catch (error) {
       return json(502, { error: oneLine(messageOf(error)) })
     }

@@ -10,11 +10,11 @@ import {
   connectedFleets,
   isObject,
   messageOf,
-  meters,
   oneLine,
   reasonOf,
   refuser,
 } from '../../base/index.ts'
+import { anyConnected, lookAtConnected } from '../../metrics/internal.ts'
 import { ObserveError } from '../errors.ts'
 
 /** A connection to a fleet, as far as it is looked at: `await connect('nats://a')` of corespun/fleet. */
@@ -72,7 +72,7 @@ export async function lookAt(fleets: readonly ObservedFleet[]): Promise<Found> {
   return together(await Promise.allSettled(fleets.map(one)))
 }
 
-export function together(found: readonly PromiseSettledResult<Found>[]): Found {
+function together(found: readonly PromiseSettledResult<Found>[]): Found {
   const parts = found.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
   const failed = found.flatMap((each) =>
     each.status === 'rejected' ? [oneLine(messageOf(each.reason))] : [],
@@ -85,19 +85,34 @@ export function together(found: readonly PromiseSettledResult<Found>[]): Found {
   }
 }
 
-/** Where the connections of this thread lead. */
-export function fleetsHere(): string[] {
-  return [...new Set(meters.fleets.values())]
-}
-
-/** Look at those of them that lead there. */
+/** Look at those of this thread that lead there: other threads call it by its name. */
 export function lookHere(where: readonly string[]): Promise<Found> {
   return lookAt(connectedFleets(where))
 }
 
-/** As {@link retryJob}, in all of them. */
+/** As {@link retryJob}, in those of this thread. */
 export function retryHere(zone: string, key: string): Promise<boolean> {
   return retryJob(connectedFleets(), zone, key)
+}
+
+const module = new URL('./fleets.js', import.meta.url).href
+/** What servers take is not the thread's fault. */
+const ANSWER_MS = 10_000
+
+/** Look at those of all threads. */
+export async function lookConnected(): Promise<Found> {
+  const { found, problems } = await lookAtConnected({ module, name: 'lookHere', here: lookHere }, ANSWER_MS)
+  const all = together(found)
+  return { ...all, problems: [...problems, ...all.problems] }
+}
+
+/** Run a dead job anew, whichever thread has a connection to its fleet. */
+export async function retryConnected(zone: string, key: string): Promise<boolean> {
+  const isHere = await retryHere(zone, key).catch((error: unknown) => ({ error }))
+  if (isHere === true) return true
+  if (await anyConnected({ module, name: 'retryHere' }, [zone, key], ANSWER_MS)) return true
+  if (isHere === false) return false
+  throw isHere.error
 }
 
 async function one(fleet: ObservedFleet): Promise<Found> {

@@ -70,7 +70,7 @@ export function controlOf(port: MessagePort, start: ObserverStart): Actions {
         throw new ObserveError('OBSERVE_REQUEST', { problem: 'the params of the action are not an object' })
       if (action !== 'retry' || !start.retries) return asked(action, params)
       const job = jobOf(params)
-      return (await import('./snapshot.ts')).retryConnected(start, ...job)
+      return (await import('./snapshot.ts')).retried(start, ...job)
     },
   }
 }

@@ -5,19 +5,18 @@
  * has not counted anything since the first look is a problem in the figures: something keeps it busy.
  */
 import { setTimeout as pause } from 'node:timers/promises'
+import { connectedThreads } from '../../metrics/internal.ts'
 import { here } from '../../zone/internal.ts'
-import { type Found, RecentLook } from '../figures/fleets.ts'
+import { type Found, RecentLook, lookConnected, retryConnected } from '../figures/fleets.ts'
 import { type Snapshot, snapshotOf } from '../figures/snapshot.ts'
 import { threadNames } from '../figures/tasks.ts'
 import type { Method } from '../protocol.ts'
-import { ConnectedThreads } from './connected.ts'
 import type { ObserverStart } from './control.ts'
 
 /** How long a thread may take until it counts: most begin within a tenth of that. */
 const BEGIN_MS = 1000
 const POLL_MS = 50
 
-const connected = new ConnectedThreads()
 /** Since when threads do not count, by their names. */
 let silent = new Map<string, number>()
 let isBegun = false
@@ -32,7 +31,6 @@ async function figures({ name, actions }: Pick<ObserverStart, 'name' | 'actions'
     silent = new Map(missing.map((thread) => [thread, silent.get(thread) ?? nowMs]))
     const late = missing.filter((thread) => nowMs - silent.get(thread)! >= BEGIN_MS)
     isBegun ||= missing.length === late.length
-    connected.threads = snapshot.threads.flatMap(({ thread, fleets }) => (fleets > 0 ? [thread] : []))
     const problems = late.map((thread) => `${thread} has not responded: its own figures are missing`)
     if (isBegun) return { ...snapshot, problems }
     await pause(POLL_MS)
@@ -44,16 +42,16 @@ export function snapshots(start: ObserverStart, given: () => Promise<unknown>): 
   // What this thread is called among those that count.
   here.worker ??= 'observer'
   const isGiven = start.fleets === 'given'
-  const recent = new RecentLook(isGiven ? (given as () => Promise<Found>) : () => connected.look())
+  const recent = new RecentLook(isGiven ? (given as () => Promise<Found>) : lookConnected)
   return async (): Promise<Snapshot> => {
     const snapshot = await figures(start)
-    const hasFleets = isGiven || (start.fleets === 'connected' && connected.threads.length > 0)
+    const hasFleets = isGiven || (start.fleets === 'connected' && connectedThreads().length > 0)
     return hasFleets ? { ...snapshot, fleet: await recent.read() } : snapshot
   }
 }
 
 /** Run a dead job anew, whichever thread has a connection to its fleet. */
-export async function retryConnected(start: ObserverStart, zone: string, key: string): Promise<boolean> {
+export async function retried(start: ObserverStart, zone: string, key: string): Promise<boolean> {
   await figures(start)
-  return connected.retry(zone, key)
+  return retryConnected(zone, key)
 }

@@ -17,6 +17,7 @@ import {
   INHERITED,
   type ProcessCounts,
   type ProcessError,
+  type ProcessAsked,
   type ProcessCount,
   type ProcessObserved,
   type ProcessSlot,
@@ -49,10 +50,15 @@ export function linkEnded(link: number): void {
   linked.get(link)?.()
 }
 
-/** Who receives the figures of processes that are workers. */
+/** A process that counts. */
+export interface CountingProcess {
+  ask(question: unknown): void
+}
+
+/** Who receives the figures of processes that are workers, and their replies. */
 export interface ProcessFigures {
-  received(child: object, figures: unknown): void
-  ended(child: object): void
+  received(child: CountingProcess, figures: unknown): void
+  ended(child: CountingProcess): void
 }
 
 let counting: ProcessFigures | undefined
@@ -68,7 +74,7 @@ export function startProcess(data: WorkerStart | SpareStart, settings: ZoneSetti
   return new WorkerProcess(data, settings)
 }
 
-class WorkerProcess extends EventEmitter implements WorkerThread {
+class WorkerProcess extends EventEmitter implements WorkerThread, CountingProcess {
   readonly #process: ChildProcess
   #isLinked = true
   #exit: readonly [code: number | null, signal: string | null] | undefined
@@ -108,6 +114,10 @@ class WorkerProcess extends EventEmitter implements WorkerThread {
 
   count(): void {
     this.#post({ corespunCount: native.countedBy()! } satisfies ProcessCount)
+  }
+
+  ask(corespunAsked: unknown): void {
+    this.#post({ corespunAsked } satisfies ProcessAsked)
   }
 
   /** Let those who look into this process look into that one. */

@@ -48,7 +48,12 @@ export interface ProcessCount {
   readonly corespunCount: string
 }
 
-/** From a process: what it has counted so far. */
+/** To a process that counts: a question to it. */
+export interface ProcessAsked {
+  readonly corespunAsked: unknown
+}
+
+/** From a process: what it has counted so far, or a reply. */
 export interface ProcessCounts {
   readonly corespunFigures: unknown
 }

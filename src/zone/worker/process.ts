@@ -11,6 +11,7 @@ import { meters } from '../../base/index.ts'
 import { native } from '../../native/index.ts'
 import type { SpareMessage } from '../owner/spare.ts'
 import type {
+  ProcessAsked,
   ProcessCount,
   ProcessCounts,
   ProcessObserved,
@@ -53,6 +54,8 @@ async function start({ begin }: typeof import('./worker.ts')): Promise<void> {
     if (corespunSlot !== undefined) slot?.(corespunSlot)
     const { corespunCount } = message as Partial<ProcessCount>
     if (corespunCount !== undefined) count(corespunCount)
+    const { corespunAsked } = message as Partial<ProcessAsked>
+    if (corespunAsked !== undefined) meters.asked?.(corespunAsked)
   }
   let observing: Promise<void> | undefined
   receive = (message) => {

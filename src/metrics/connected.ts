@@ -1,0 +1,89 @@
+/**
+ * The fleets of a process, by the threads that are connected to them: each fleet is asked once, whichever of
+ * them does it, first of all the one that looks.
+ *
+ * Those threads count their connections, so others are not asked. One that does not respond is a problem of
+ * the look, and what it alone is connected to is missing.
+ */
+import { messageOf, oneLine } from '../base/index.ts'
+import type { JobQueue } from './collect.ts'
+import { numberOf } from './instruments.ts'
+import { ask } from './questions.ts'
+import { QUEUES_MS_MAX, all, fleetsHere, queuesHere } from './queues.ts'
+import { readSheets } from './sheet.ts'
+import { threadName } from './slow.ts'
+import { look } from './thread.ts'
+
+const OWN = new URL('./queues.js', import.meta.url).href
+/** A thread that takes longer for its next turn of the event loop is busy or stuck. */
+const LIST_MS = 500
+const CONNECTIONS = numberOf('fleetConnections')
+
+/** A function of a module: looks at those fleets of its thread that lead there. */
+export interface Look<Found> {
+  readonly module: string
+  readonly name: string
+  /** The same one, in this thread. */
+  here(where: readonly string[]): Promise<Found>
+}
+
+/** The names of all threads that are connected to a fleet now. */
+export function connectedThreads(): string[] {
+  look()
+  const names = new Set<string>()
+  for (const { instrument, values, cells } of readSheets())
+    if (instrument === CONNECTIONS && cells[0] > 0) names.add(String(values[0]))
+  return [...names]
+}
+
+/** Has each fleet looked at by one of the threads that are connected to it. */
+export async function lookAtConnected<Found>(
+  { module, name, here }: Look<Found>,
+  timeoutMs: number,
+): Promise<{ readonly found: readonly PromiseSettledResult<Found>[]; readonly problems: readonly string[] }> {
+  const own = fleetsHere()
+  const mine = Promise.allSettled(own.length === 0 ? [] : [here(own)])
+  const others = connectedThreads().filter((thread) => thread !== threadName())
+  const listed = { module: OWN, name: 'fleetsHere' }
+  const lists = await ask<string[]>(listed, Object.fromEntries(others.map((each) => [each, []])), LIST_MS)
+  const known = new Set(own.filter((where) => !isInMemory(where)))
+  const problems: string[] = []
+  const asked: Record<string, [string[]]> = {}
+  for (const [index, list] of lists.entries()) {
+    if (list.status === 'rejected') {
+      problems.push(`fleets: ${oneLine(messageOf(list.reason))}`)
+      continue
+    }
+    const where = list.value.filter((each) => isInMemory(each) || known.size < known.add(each).size)
+    if (where.length > 0) asked[others[index]] = [where]
+  }
+  const rest = await ask<Found>({ module, name }, asked, timeoutMs)
+  return { found: [...(await mine), ...rest], problems }
+}
+
+/** Engines in memory belong to their thread. */
+function isInMemory(where: string): boolean {
+  return where.startsWith('memory:')
+}
+
+/** Asks the threads one after the other, until one has it. */
+export async function anyConnected(
+  { module, name }: Pick<Look<unknown>, 'module' | 'name'>,
+  args: readonly unknown[],
+  timeoutMs: number,
+): Promise<boolean> {
+  let failed: PromiseRejectedResult | undefined
+  for (const thread of connectedThreads().filter((each) => each !== threadName())) {
+    const [answered] = await ask<boolean>({ module, name }, { [thread]: args }, timeoutMs)
+    if (answered.status === 'rejected') failed = answered // another one may have it
+    else if (answered.value) return true
+  }
+  if (failed !== undefined) throw failed.reason
+  return false
+}
+
+/** What waits in the queues of the fleets of all threads. */
+export async function queuesConnected(): Promise<JobQueue[]> {
+  const look = { module: OWN, name: 'queuesHere', here: queuesHere }
+  return all((await lookAtConnected(look, 2 * QUEUES_MS_MAX)).found)
+}
