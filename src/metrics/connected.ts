@@ -17,6 +17,8 @@ import { look } from './thread.ts'
 const OWN = new URL('./queues.js', import.meta.url).href
 /** A thread that takes longer for its next turn of the event loop is busy or stuck. */
 const LIST_MS = 500
+/** For so long a thread with as many connections is taken to have the same ones. */
+const SAME_MS = 60_000
 const CONNECTIONS = numberOf('fleetConnections')
 
 /** A function of a module: looks at those fleets of its thread that lead there. */
@@ -29,12 +31,21 @@ export interface Look<Found> {
 
 /** The names of all threads that are connected to a fleet now. */
 export function connectedThreads(): string[] {
-  look()
-  const names = new Set<string>()
-  for (const { instrument, values, cells } of readSheets())
-    if (instrument === CONNECTIONS && cells[0] > 0) names.add(String(values[0]))
-  return [...names]
+  return [...connections().keys()]
 }
+
+/** How many connections they have. */
+function connections(): Map<string, number> {
+  look()
+  const counts = new Map<string, number>()
+  for (const { instrument, values, cells } of readSheets())
+    if (instrument === CONNECTIONS && cells[0] > 0) counts.set(String(values[0]), cells[0])
+  for (const thread of lastLists.keys()) if (!counts.has(thread)) lastLists.delete(thread)
+  return counts
+}
+
+/** What threads have responded: one whose fleets this thread has, too, is not interrupted again. */
+const lastLists = new Map<string, { where: readonly string[]; count: number | undefined; untilMs: number }>()
 
 /** Has each fleet looked at by one of the threads that are connected to it. */
 export async function lookAtConnected<Found>(
@@ -42,11 +53,17 @@ export async function lookAtConnected<Found>(
   timeoutMs: number,
 ): Promise<{ readonly found: readonly PromiseSettledResult<Found>[]; readonly problems: readonly string[] }> {
   const own = fleetsHere()
+  const isOwn = (where: string): boolean => !isInMemory(where) && own.includes(where)
   const mine = Promise.allSettled(own.length === 0 ? [] : [here(own)])
-  const others = connectedThreads().filter((thread) => thread !== threadName())
+  const counts = connections()
+  const isCovered = (thread: string): boolean => {
+    const { where = [''], count, untilMs = 0 } = lastLists.get(thread) ?? {}
+    return where.every(isOwn) && count === counts.get(thread) && performance.now() < untilMs
+  }
+  const others = [...counts.keys()].filter((thread) => thread !== threadName() && !isCovered(thread))
   const listed = { module: OWN, name: 'fleetsHere' }
   const lists = await ask<string[]>(listed, Object.fromEntries(others.map((each) => [each, []])), LIST_MS)
-  const known = new Set(own.filter((where) => !isInMemory(where)))
+  const known = new Set(own.filter(isOwn))
   const problems: string[] = []
   const asked: Record<string, [string[]]> = {}
   for (const [index, list] of lists.entries()) {
@@ -54,8 +71,11 @@ export async function lookAtConnected<Found>(
       problems.push(`fleets: ${oneLine(messageOf(list.reason))}`)
       continue
     }
+    const thread = others[index]
+    const untilMs = performance.now() + SAME_MS
+    lastLists.set(thread, { where: list.value, count: counts.get(thread), untilMs })
     const where = list.value.filter((each) => isInMemory(each) || known.size < known.add(each).size)
-    if (where.length > 0) asked[others[index]] = [where]
+    if (where.length > 0) asked[thread] = [where]
   }
   const rest = await ask<Found>({ module, name }, asked, timeoutMs)
   return { found: [...(await mine), ...rest], problems }
