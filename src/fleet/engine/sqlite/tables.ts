@@ -48,31 +48,35 @@ const SWEEP_MAX = 500
 const CHANGES_MAX = 1000
 
 type Row = Record<string, SQLInputValue>
-/** An item that is next, and its value where there is one. */
-interface NextRow {
+/** An item that was lent, and the revision of its value where there is one. */
+interface LentRow {
   readonly seq: number
   readonly id: string
+  readonly rank: number
   readonly added_ms: number
   readonly attempts: number
   readonly bytes: Uint8Array
   readonly revision?: number | null
-  readonly value?: Uint8Array | null
 }
 
 const LIVE = 'bytes IS NOT NULL AND (ends_ms = 0 OR ends_ms > ?)'
 /** What each job needs: a text that is put together anew is hashed anew. */
 const GET = `SELECT revision, bytes FROM corespun_values WHERE store = ? AND key = ? AND ${LIVE}`
 const ADD = 'INSERT OR IGNORE INTO corespun_items (queue, id, rank, added_ms, bytes) VALUES (?, ?, ?, ?, ?)'
-const IS_NEXT = 'WHERE queue = ? AND until_ms = 0 ORDER BY rank, seq LIMIT ?'
-const NEXT = `SELECT seq, id, added_ms, attempts, bytes FROM corespun_items ${IS_NEXT}`
-const NEXT_WITH_VALUES = `SELECT seq, id, added_ms, attempts, item.bytes, live.revision, live.bytes AS value
-  FROM corespun_items AS item LEFT JOIN corespun_values AS live
-  ON store = ? AND key = id AND live.bytes IS NOT NULL AND (ends_ms = 0 OR ends_ms > ?) ${IS_NEXT}`
-const LEND = 'UPDATE corespun_items SET attempts = attempts + 1, until_ms = ? WHERE seq = ?'
+/**
+ * A value that the plan of a statement may depend on is `+?`. Behind `?` alone SQLite compiles the statement
+ * anew each time, which takes longer than it does.
+ */
+const LEND = `UPDATE corespun_items SET attempts = attempts + 1, until_ms = ? WHERE seq IN (
+    SELECT seq FROM corespun_items WHERE queue = +? AND until_ms = 0 ORDER BY rank, seq LIMIT +?
+  ) RETURNING seq, id, rank, added_ms, attempts, bytes`
+const LEND_WITH_VALUES = `${LEND}, (
+    SELECT revision FROM corespun_values WHERE store = +? AND key = id AND ${LIVE.replace('?', '+?')}
+  ) AS revision`
 const VALUE = 'INTO corespun_values (store, key, ends_ms, bytes) VALUES (?, ?, ?, ?)'
 const NEW_VALUE = `INSERT OR IGNORE ${VALUE}`
 const CHANGES =
-  'SELECT revision, store, key FROM corespun_values WHERE revision > ? ORDER BY revision LIMIT ?'
+  'SELECT revision, store, key FROM corespun_values WHERE revision > ? ORDER BY revision LIMIT +?'
 
 export class Tables {
   readonly #db: DatabaseSync
@@ -186,16 +190,15 @@ export class Tables {
    * @param values The store that has their values.
    */
   lend(queue: string, count: number, untilMs: number, values?: string): Lent[] {
-    const rows =
-      values === undefined
-        ? this.#sql(NEXT).all(queue, count)
-        : this.#sql(NEXT_WITH_VALUES).all(values, this.#nowMs(), queue, count)
-    // By RETURNING an item would take five times as long.
-    return (rows as unknown as NextRow[]).map(({ seq, id, added_ms, attempts, bytes, revision, value }) => {
-      this.#run(LEND, Math.ceil(untilMs), seq)
-      const found = value == null ? null : { key: id, bytes: value, revision: Number(revision) }
-      const entry = values === undefined ? undefined : found
-      return { seq, id, bytes, attempt: attempts + 1, addedMs: addedMsOf({ seq, added_ms }), value: entry }
+    const asked = [Math.ceil(untilMs), queue, count]
+    const lent = (values === undefined
+      ? this.#sql(LEND).all(...asked)
+      : this.#sql(LEND_WITH_VALUES).all(...asked, values, this.#nowMs())) as unknown as LentRow[]
+    lent.sort((one, other) => one.rank - other.rank || one.seq - other.seq)
+    return lent.map(({ seq, id, added_ms, attempts, bytes, revision }) => {
+      const found = revision == null ? null : this.written({ revision, store: values!, key: id })
+      const value = values === undefined ? undefined : found
+      return { seq, id, bytes, attempt: attempts, addedMs: addedMsOf({ seq, added_ms }), value }
     })
   }
 
