@@ -121,11 +121,13 @@ export async function openJetStream({ connection, requests, newHeaders, replicas
         replicas: replicas ?? 1,
         storage: StorageType.File,
         // The leader alone is read: one that lags behind would return what was replaced.
-        allow_direct: false,
+        allow_direct: (replicas ?? 1) === 1,
       }
       const opening = `opening the store ${name}`
       const values = await confirmed(opening, new Kvm(client).create(bucketName(name), options))
-      check((await confirmed(opening, values.status())).streamInfo, ttlMs)
+      const { config } = check((await confirmed(opening, values.status())).streamInfo, ttlMs)
+      if (config.allow_direct && config.num_replicas === 1)
+        await streams.readAlone(config.name, valueSubject(name, '_'))
       return keyValueOf(name, streams, KvWatchInclude.UpdatesOnly, values, connection)
     },
 
