@@ -15,6 +15,7 @@ import { after, test } from 'node:test'
 import { parse, parseAllDocuments } from 'yaml'
 import { SKIP, startServer } from '../../dist/fleet/engine/nats/server.test.support.js'
 import { inRoot, must } from '../../scripts/set-up/index.mjs'
+import { readHostArguments } from '../../dist/cli/host/host-arguments.js'
 import { composeWorkloads, kubernetesWorkloads, problemsIn } from './manifests.mjs'
 import { schemaCheck } from './schemas.mjs'
 
@@ -36,9 +37,9 @@ function textOf(name, [from, to] = []) {
 }
 
 /** Check a manifest by its schema. */
-async function checked(kind, mistake) {
-  const path = join(folder, `${kind}.yaml`)
-  writeFileSync(path, textOf(`${kind}.yaml`, mistake))
+async function checked(kind, mistake, name = kind) {
+  const path = join(folder, `${name}.yaml`)
+  writeFileSync(path, textOf(`${name}.yaml`, mistake))
   await check(kind, path)
 }
 const composeOf = (mistake) => parse(textOf('compose.yaml', mistake), { merge: true })
@@ -47,6 +48,7 @@ const kubernetesOf = (mistake) =>
 
 test('manifests satisfy the schemas of compose and Kubernetes', { skip }, async () => {
   await checked('compose')
+  await checked('compose', undefined, 'postgres')
   await checked('kubernetes')
   assert.equal(Object.keys(composeOf().services).length, 5)
   assert.equal(kubernetesOf().length, 7)
@@ -83,6 +85,24 @@ function problemsOf(mistakes = {}) {
 
 test('what manifests name exists, and what they state twice agrees', () => {
   assert.deepEqual(problemsOf(), [])
+})
+
+test('the one with Postgres has the server of the guide, and hosts that reach it', () => {
+  const guide = readFileSync(inRoot('docs', 'guide', 'engines.md'), 'utf8')
+  const [, block] = /```yaml\n([^]*?)```/.exec(guide)
+  const { services, volumes } = parse(read('postgres.yaml'))
+  const shown = parse(block)
+  assert.deepEqual({ ...services.db, ...shown.services.db }, services.db)
+  assert.deepEqual(volumes, shown.volumes)
+  const { host, db } = services
+  const { connection, module, drainMs } = readHostArguments(host.command.slice(2))
+  const { POSTGRES_USER: user, POSTGRES_DB: name, POSTGRES_PASSWORD: password } = db.environment
+  assert.equal(connection.servers, `postgres://${user}@db/${name}`)
+  assert.equal(host.environment.PGPASSWORD, password)
+  assert.deepEqual(Object.keys(host.depends_on), ['db'])
+  assert.ok(drainMs < Number.parseFloat(host.stop_grace_period) * 1000)
+  const dockerfile = read('Dockerfile')
+  for (const needed of [module, 'pg@']) assert.ok(dockerfile.includes(needed), needed)
 })
 
 test('a manifest that names what does not exist, or contradicts itself, is found', () => {
