@@ -125,9 +125,7 @@ export async function openJetStream({ connection, requests, newHeaders, replicas
       }
       const opening = `opening the store ${name}`
       const values = await confirmed(opening, new Kvm(client).create(bucketName(name), options))
-      const { config } = check((await confirmed(opening, values.status())).streamInfo, ttlMs)
-      if (config.allow_direct && config.num_replicas === 1)
-        await streams.readAlone(config.name, valueSubject(name, '_'))
+      await readAlone(streams, check((await confirmed(opening, values.status())).streamInfo, ttlMs), name)
       return keyValueOf(name, streams, KvWatchInclude.UpdatesOnly, values, connection)
     },
 
@@ -142,6 +140,11 @@ export async function openJetStream({ connection, requests, newHeaders, replicas
     queues: () => queueStates(manager),
     valuesIn: (name: string) => valuesIn(manager, name),
   }
+}
+
+async function readAlone(streams: Streams, { config }: StreamInfo, name: string): Promise<void> {
+  if (config.allow_direct && config.num_replicas === 1)
+    await streams.readAlone(config.name, valueSubject(name, '_'))
 }
 
 /** @throws The error, unless there is no such stream. */
