@@ -163,7 +163,7 @@ test('a getter that encodes another value leaves the rest of its object to be lo
   }
 })
 
-test('a value whose text the engine cannot make is not; what a getter throws is thrown', () => {
+test('a value of which the engine makes no text is not; a getter that throws is asked again', () => {
   for (const error of [new RangeError('Invalid string length'), new Error('of the program')]) {
     let reads = 0
     const value = {
@@ -172,8 +172,7 @@ test('a value whose text the engine cannot make is not; what a getter throws is 
         return reads
       },
     }
-    if (error instanceof RangeError) assert.equal(textOf(value), undefined)
-    else assert.throws(() => textOf(value), error)
+    assert.equal(textOf(value), undefined)
   }
 })
 

@@ -25,6 +25,7 @@ const arrayPrototype = Array.prototype
 const { getPrototypeOf } = Object
 const { isArray } = Array
 const tagOf = plainPrototype.toString
+const { toStringTag } = Symbol
 const { stringify } = JSON
 
 const NO_KEYS: readonly string[] = []
@@ -58,10 +59,9 @@ export function jsonText(object: object, kind: FirstKind): JsonText | undefined 
   if (!isSet(leaves)) return undefined
   try {
     return { text: stringify(object), leafCount: leaves.length }
-  } catch (error) {
-    // More characters than a string can have. What a getter throws, it throws again the other way.
-    if (error instanceof RangeError) return undefined
-    throw error
+  } catch {
+    // A boxed BigInt, or more characters than a string can have. What a getter throws, it throws again.
+    return undefined
   }
 }
 
@@ -71,8 +71,8 @@ function isTree(object: object, leaves: object[], depth: number): boolean {
   // Neither a field that no loop lists nor a name of an array travels, and JSON asks both.
   if (depth > TREE_DEPTH_MAX || 'toJSON' in object) return false
   if (prototype === plainPrototype) {
-    // JSON recognizes an array or a boxed primitive even if it was given this prototype.
-    if (tagOf.call(object) !== '[object Object]') return false
+    // JSON recognizes an array or a boxed primitive even if it was given this prototype, or a name.
+    if (toStringTag in object || tagOf.call(object) !== '[object Object]') return false
     if (object === firstObject) {
       // A getter may encode a value of its own meanwhile.
       const keys = firstKeys

@@ -19,6 +19,8 @@ const FRAME_LEAVES = 64
 const KINDS = 1024
 /** Keys from which an object is a dictionary, of which no two have the same keys. */
 const KEYS_MAX = 24
+/** Values of a kind that V8 was not to write, after which the next ones are not looked at for it. */
+const REFUSED_MAX = 4
 /** Elements among which the first object of an array is looked for, and arrays within each other. */
 const ELEMENTS_MAX = 4
 const NESTING_MAX = 3
@@ -32,6 +34,7 @@ let allLeft = ALL_LEAVES
 let kindMax = KIND_LEAVES
 /** Leaves of each kind so far. */
 const written = new Int32Array(KINDS)
+const refused = new Uint8Array(KINDS)
 
 /** The kind of a value, and the object that shows it. */
 export interface FirstKind {
@@ -50,6 +53,7 @@ export function setFirstLeaves(count: number, ofKind = count): void {
   plainLeft = allLeft = count
   kindMax = ofKind
   written.fill(0)
+  refused.fill(0)
 }
 
 /** Whether the kind of a frame of process mode has to be looked at. */
@@ -72,6 +76,16 @@ export function countLeaves(leaves: number, kind: number): void {
   plainLeft -= leaves
   allLeft -= leaves + FRAME_LEAVES
   if (kind >= 0) written[kind] += leaves + FRAME_LEAVES
+}
+
+/** Whether V8 may write the next value of a kind. */
+export function isSerializable(kind: number): boolean {
+  return refused[kind] < REFUSED_MAX
+}
+
+/** Count a value of a kind that V8 was not to write. */
+export function countRefused(kind: number): void {
+  refused[kind]++
 }
 
 /** The kind of the value of a frame. */

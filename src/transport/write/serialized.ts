@@ -24,10 +24,11 @@ const setPrototype = Set.prototype
 const forEachOfMap = mapPrototype.forEach
 const forEachOfSet = setPrototype.forEach
 const tagOf = plainPrototype.toString
+const { toStringTag } = Symbol
 const { getPrototypeOf, keys: keysOf } = Object
 const { isArray } = Array
 const { isView } = ArrayBuffer
-const { isAnyArrayBuffer, isDate, isMap, isSet } = types
+const { isAnyArrayBuffer, isBigIntObject, isDate, isMap, isSet } = types
 
 let Serializer: typeof import('node:v8').Serializer | undefined
 
@@ -73,8 +74,9 @@ function countIn(object: object, count: number, depth: number): number {
   if (prototype === arrayPrototype && isArray(object)) {
     const { length } = object
     if (length > OBJECTS_MAX || (length > NUMBERS_MAX && typeof object[0] === 'number')) return NONE
-    // V8 writes what else an array has, too.
-    if (keysOf(object).length !== length) return NONE
+    // V8 writes what else an array has, too; indices are listed first.
+    const keys = keysOf(object)
+    if (keys.length !== length || (length > 0 && keys[length - 1] !== String(length - 1))) return NONE
     for (let index = 0; index < length && total !== NONE; index++)
       total = countOf(object[index], total, depth)
     return total
@@ -105,6 +107,7 @@ function isCarried(value: unknown): boolean {
 
 /** Whether an object that was given the prototype of plain objects was made as something else. */
 function isOfOtherKind(object: object): boolean {
-  if (tagOf.call(object) !== '[object Object]') return true
-  return isMap(object) || isSet(object) || isAnyArrayBuffer(object) || isView(object)
+  if (toStringTag in object || tagOf.call(object) !== '[object Object]') return true
+  if (isMap(object) || isSet(object) || isBigIntObject(object)) return true
+  return isAnyArrayBuffer(object) || isView(object)
 }

@@ -45,7 +45,7 @@ import type { GeneratedSink } from '../generate.ts'
 import { processTables, TABLE_CLASSES } from '../process.ts'
 import { jsonText } from './json.ts'
 import { serialized } from './serialized.ts'
-import { isNew, kindOf } from './kinds.ts'
+import { countRefused, isNew, isSerializable, kindOf } from './kinds.ts'
 import { writePlain, type PlainSink } from './plain.ts'
 import { ShapeTable, WriteShape, type Guess } from '../classes/shapes.ts'
 import { Refusal, type Position } from '../sink.ts'
@@ -93,7 +93,8 @@ export class Writer extends WriterState implements PlainSink, GeneratedSink {
       return this.value(value, at)
     }
     const json = jsonText(value, kind)
-    if (json === undefined) return this.#serialized(value, at)
+    if (json === undefined)
+      return isSerializable(kind.number) ? this.#serialized(value, at) : this.value(value, at)
     this.firstLeafCount = json.leafCount
     this.bytes[at] = TAG_JSON
     return this.string(json.text, at + 1)
@@ -101,7 +102,10 @@ export class Writer extends WriterState implements PlainSink, GeneratedSink {
 
   #serialized(value: object, at: Position): Position {
     const written = serialized(value)
-    if (written === undefined) return this.value(value, at)
+    if (written === undefined) {
+      countRefused(this.kind)
+      return this.value(value, at)
+    }
     this.firstLeafCount = written.objectCount
     this.bytes[at] = TAG_SERIALIZED
     const from = this.uint32(written.bytes.length, at + 1)
