@@ -14,7 +14,7 @@ import { keepSignals } from './boxes.ts'
 import { beginAgain, headOf, journalNamed, replaceHead, wake } from './heads.ts'
 import type { Room } from './room.ts'
 import { nameIn, pathIn } from './keys.ts'
-import { decode } from '../transport/index.ts'
+import { type Kept, valueOf } from './values.ts'
 import {
   type Head,
   type JournalEntry,
@@ -46,7 +46,7 @@ function cutAt(entries: readonly JournalEntry[], key: string): Cut {
   const kept = entries.slice(0, end).filter((entry) => !isOf(entry))
   const signals = entries.slice(end).flatMap(({ key: of, signal: id, sent, frame }) => {
     const name = sent ?? /^signal\((.+)\)$/.exec(nameIn(of))?.[1]
-    return id === undefined || name === undefined ? [] : [{ id, name, frame: frame as Uint8Array }]
+    return id === undefined || name === undefined ? [] : [{ id, name, frame: frame ?? '' }]
   })
   return { kept, signals }
 }
@@ -94,15 +94,15 @@ function withoutOpenChildren({ kept, signals }: Cut): readonly JournalEntry[] {
   })
 }
 
-function described(frame: Uint8Array | undefined): string {
+function described(kept: Kept | undefined): string {
   try {
-    return String(frame && decode(frame))
+    return String(valueOf(kept))
   } catch {
-    return frame === undefined ? '' : Buffer.from(frame).toString('latin1')
+    return Buffer.from(kept as Uint8Array).toString('latin1')
   }
 }
 
-function inputOf(run: RunFacts, { input }: Head): Uint8Array {
+function inputOf(run: RunFacts, { input }: Head): Kept {
   const reason = 'its input is not kept: there was no room for it beside its result, or it is being forgotten'
   if (input === undefined) throw new RunError('RUN_NOT_AGAIN', { ...run, reason })
   return input

@@ -9,15 +9,15 @@ import { meters, unwatch, watch } from '../base/index.ts'
 import type { Exit, ScheduleDriver } from '../fiber/index.ts'
 import { thrownBy, troublesIn } from '../fiber/internal.ts'
 import { type Engine, NonRetryableError } from '../fleet/internal.ts'
-import { encode } from '../transport/index.ts'
 import type { Asked, StepCall } from './context.ts'
 import { RunError, type RunFacts } from './errors.ts'
 import { orAborted } from './interrupts.ts'
 import type { Journal } from './journal.ts'
 import type { JournalEntry, RunStatus } from './records.ts'
+import { type Kept, keptOf } from './values.ts'
 
 /** How an attempt has ended. */
-type Outcome = { readonly frame: Uint8Array } | { readonly error: unknown }
+type Outcome = { readonly frame: Kept } | { readonly error: unknown }
 
 /** What an attempt needs of its run. */
 interface AttemptOf {
@@ -66,7 +66,7 @@ async function called(
   try {
     const returned = await orAborted(value(), signal)
     signal.throwIfAborted()
-    const frame = encode(returned)
+    const frame = keptOf(returned)
     journal.checkSize(`the value of the step ${JSON.stringify(name)}`, frame)
     return { frame }
   } catch (error) {
@@ -102,13 +102,13 @@ export function entryOf(
   return { kind: 'failed', key, atMs, begunMs, frame, dueMs: atMs + delayMs }
 }
 
-type RunEnd = [status: RunStatus, frame: Uint8Array]
+type RunEnd = [status: RunStatus, frame: Kept]
 
 /** What is written of the end of a run. */
 export function endOf(exit: Exit<unknown, unknown>, isCancelled: boolean, journal: Journal): RunEnd {
   try {
     if (exit.kind === 'success') {
-      const frame = encode(exit.value)
+      const frame = keptOf(exit.value)
       journal.checkSize('the value of the run', frame)
       return ['done', frame]
     }
@@ -116,7 +116,7 @@ export function endOf(exit: Exit<unknown, unknown>, isCancelled: boolean, journa
       return failedBy(exit.kind === 'interruption' ? exit.reason : thrownBy(exit), journal)
     // What its finalizers have failed with has to be seen.
     const errors = troublesIn(exit).map(thrownBy)
-    if (errors.length === 0) return ['cancelled', new Uint8Array()]
+    if (errors.length === 0) return ['cancelled', '']
     return failedBy(
       errors.length === 1 ? errors[0] : new AggregateError(errors, 'several finalizers failed'),
       journal,

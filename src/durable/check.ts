@@ -7,7 +7,6 @@
  */
 import { type Exit, currentFiber } from '../fiber/index.ts'
 import { forkAsked } from '../fiber/internal.ts'
-import { decode, encode } from '../transport/index.ts'
 import { failedBy } from './attempt.ts'
 import { type Asked, type Asking, enter } from './context.ts'
 import { RunError, type RunFacts } from './errors.ts'
@@ -17,6 +16,7 @@ import type { Journal } from './journal.ts'
 import { type Head, type JournalEntry, type RunStatus, journalIn } from './records.ts'
 import { Replay } from './replay.ts'
 import type { OwnRoom } from './room.ts'
+import { type Kept, isSame, keptOf, valueOf } from './values.ts'
 
 interface Ended {
   readonly run: RunFacts
@@ -24,12 +24,12 @@ interface Ended {
   readonly input: unknown
   readonly entries: readonly JournalEntry[]
   /** What it has returned, as a frame. */
-  readonly frame: Uint8Array
+  readonly frame: Kept
 }
 
 /** How a run ends, whose code does the same again if that is checked. */
 export async function checkedEnd(
-  end: [RunStatus, Uint8Array],
+  end: [RunStatus, Kept],
   of: {
     readonly room: OwnRoom
     readonly run: RunFacts
@@ -37,12 +37,12 @@ export async function checkedEnd(
     readonly goesOn: () => boolean
   },
   written: Pick<Journal, 'errorFrame'>,
-): Promise<[RunStatus, Uint8Array]> {
+): Promise<[RunStatus, Kept]> {
   const [status, frame] = end
   const { room, run, head, goesOn } = of
   if (!room.check || status !== 'done') return end
-  const { id, seed = id, input: bytes } = head
-  const input: unknown = bytes && decode(bytes)
+  const { id, seed = id } = head
+  const input = valueOf(head.input)
   try {
     const journal = journalNamed(room, run, journalIn(head), goesOn)
     await checkRepeats(room.body, { run, seed, input, entries: await journal.read(), frame })
@@ -73,9 +73,9 @@ async function checkRepeats(body: OwnRoom['body'], ended: Ended): Promise<void> 
   if (!isSame) throw new RunError('RUN_DIFFERS', { ...ended.run, second: how })
 }
 
-function hasFrame(value: unknown, frame: Uint8Array): boolean {
+function hasFrame(value: unknown, frame: Kept): boolean {
   try {
-    return Buffer.compare(encode(value), frame) === 0
+    return isSame(keptOf(value), frame)
   } catch {
     return false // what cannot be written is another value
   }
@@ -130,7 +130,7 @@ class Second implements Asking {
     }
     const found = entry && (await orAborted(entry, interrupted))
     if (found !== undefined) {
-      const value: unknown = found.frame && decode(found.frame)
+      const value = valueOf(found.frame)
       if (found.kind === 'error') throw value
       return value
     }

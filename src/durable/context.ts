@@ -10,6 +10,7 @@ import type { AnyZone } from '../zone/index.ts'
 import { RunError, type RunFacts } from './errors.ts'
 import { branchPath, childPath, keyOf } from './keys.ts'
 import type { Children } from './room.ts'
+import type { Kept } from './values.ts'
 
 /** A step, as a run performs it. */
 export interface StepCall {
@@ -34,7 +35,7 @@ export interface Live {
   /** A value that follows from the time. */
   value(what: Asked, see: (atMs: number) => unknown, interrupted: AbortSignal): Promise<unknown>
   /** Begins anew with the input, and does not resolve. */
-  checkpoint(what: Asked, input: Uint8Array, interrupted: AbortSignal): Promise<unknown>
+  checkpoint(what: Asked, input: Kept, interrupted: AbortSignal): Promise<unknown>
   /** The runs of a definition, for who starts one of them. */
   children(name: string): Promise<Children>
 }

@@ -33,6 +33,7 @@ import { LiveRun } from './live.ts'
 import { type Head, type Signal, hasEnded, inputBeside, journalIn, readHead } from './records.ts'
 import type { OwnRoom } from './room.ts'
 import { Slot } from './slot.ts'
+import type { Kept } from './values.ts'
 
 /** How often a lease is extended in its span. */
 const EXTENSIONS = 3
@@ -307,7 +308,7 @@ export class HeldRun {
       case 'waiting':
         return this.#wait(live, why as Pick<Head, 'dueMs' | 'awaits'>)
       case 'anew':
-        return this.#anew(live, why as Uint8Array)
+        return this.#anew(live, why as Kept)
       default:
         this.#lease.again(how === 'lost' ? AGAIN_MS : 0)
         if (how === 'lost' && why !== undefined && !isForLater(why)) throw why
@@ -379,7 +380,7 @@ export class HeldRun {
   }
 
   /** By `checkpoint()`. */
-  async #anew({ received }: LiveRun, input: Uint8Array): Promise<void> {
+  async #anew({ received }: LiveRun, input: Kept): Promise<void> {
     try {
       // The new journal does not have what was received.
       await this.#certainly(async () => {

@@ -10,9 +10,12 @@
 import { type Engine, type Entry, type KeyValue, certainly, errorFrame, isDone } from '../fleet/internal.ts'
 import { RunError, type RunFacts, readable } from './errors.ts'
 import { type JournalEntry, RECORD_BYTES, readRecord, writeRecord } from './records.ts'
+import { type Kept, bytesIn } from './values.ts'
 
-/** What an entry takes beside its frame and its key. */
-const ENTRY_BYTES = 64
+/** What an entry takes beside its value and its names. */
+const ENTRY_BYTES = 256
+/** A character of a name in JSON. */
+const NAME_BYTES = 6
 const READS_MIN = 4
 const READS_MAX = 128
 /** So many records are written at once to be deleted later. */
@@ -129,7 +132,8 @@ export class Journal {
   }
 
   /** @throws {RunError} `RUN_TOO_LARGE`. */
-  checkSize(what: string, { length: bytes }: Uint8Array): void {
+  checkSize(what: string, kept: Kept): void {
+    const bytes = bytesIn(kept)
     if (bytes > this.#bytesMax) throw new RunError('RUN_TOO_LARGE', { what, bytes, bytesMax: this.#bytesMax })
   }
 
@@ -148,7 +152,8 @@ export class Journal {
   append(entry: JournalEntry): Promise<void> {
     return new Promise((resolve, reject) => {
       if (this.#failure !== undefined) return reject(this.#failure.error)
-      const bytes = ENTRY_BYTES + 3 * entry.key.length + (entry.frame?.length ?? 0)
+      const { key, sent = '', frame = '' } = entry
+      const bytes = ENTRY_BYTES + NAME_BYTES * (key.length + sent.length) + bytesIn(frame)
       this.#waiting.push({ entry, bytes, resolve, reject })
       if (!this.#isWriting) this.#writing = this.#write()
     })

@@ -9,7 +9,6 @@
  */
 import { type Exit, type Fiber, currentFiber } from '../fiber/index.ts'
 import { forkAsked } from '../fiber/internal.ts'
-import { decode, encode } from '../transport/index.ts'
 import { attempted, entryOf } from './attempt.ts'
 import { forgetSignals } from './boxes.ts'
 import {
@@ -28,6 +27,7 @@ import type { Journal } from './journal.ts'
 import type { Head, JournalEntry, Signal } from './records.ts'
 import { Replay, Turns } from './replay.ts'
 import type { Children, OwnRoom } from './room.ts'
+import { type Kept, keptOf, valueOf } from './values.ts'
 import { Waits } from './waits.ts'
 
 type Leaving = 'lost' | 'ended' | 'diverged' | 'waiting' | 'closed' | 'anew'
@@ -239,9 +239,9 @@ export class LiveRun implements Asking, Live {
   }
 
   /** What a frame has; if it cannot be read here, the run diverges. */
-  #read(record: string, frame: Uint8Array | undefined): { readonly value: unknown } | undefined {
+  #read(record: string, frame: Kept | undefined): { readonly value: unknown } | undefined {
     try {
-      return { value: readable(this.facts, record, () => frame && decode(frame)) }
+      return { value: readable(this.facts, record, () => valueOf(frame)) }
     } catch (error) {
       this.leave('diverged', error)
       return undefined
@@ -365,7 +365,7 @@ export class LiveRun implements Asking, Live {
     })
   }
 
-  async checkpoint(_: Asked, frame: Uint8Array, interrupted: AbortSignal): Promise<unknown> {
+  async checkpoint(_: Asked, frame: Kept, interrupted: AbortSignal): Promise<unknown> {
     this.#journal.checkSize('the input of checkpoint()', frame)
     // Nothing would interrupt what waits in a finalizer.
     if (this.isCancelled && interrupted === this.whenLeft) throw new RunError('RUN_CANCELLED', this.facts)
@@ -376,7 +376,7 @@ export class LiveRun implements Asking, Live {
 
   value(what: Asked, see: (atMs: number) => unknown, interrupted: AbortSignal): Promise<unknown> {
     const atMs = this.#room.nowMs()
-    return this.#record(what, { frame: encode(see(atMs)) }, interrupted, atMs)
+    return this.#record(what, { frame: keptOf(see(atMs)) }, interrupted, atMs)
   }
 
   isPast(what: Asked): boolean {

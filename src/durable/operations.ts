@@ -6,11 +6,11 @@
 import { TIMER_MS_MAX, anything, integer, milliseconds, optionsOf, uuidText } from '../base/index.ts'
 import { type Operation, Schedule, attempt } from '../fiber/index.ts'
 import { runningFiber } from '../fiber/internal.ts'
-import { encode } from '../transport/index.ts'
 import type { AnyZone } from '../zone/index.ts'
 import { type Asked, type Begin, type StepCall, asked, checkHeld, inBranch } from './context.ts'
 import { wrong } from './errors.ts'
 import { checkName } from './keys.ts'
+import { keptOf } from './values.ts'
 
 /** About an attempt of a step; its function receives it behind its arguments. */
 export interface StepInfo {
@@ -323,7 +323,7 @@ export function* expose(see: () => unknown): Operation<void> {
  */
 export function* checkpoint(input: unknown): Operation<never, unknown> {
   const what = asked('checkpoint()', 'checkpoint()')
-  const frame = encode(input)
+  const frame = keptOf(input)
   return (yield* performed(what, (live, interrupted) => live.checkpoint(what, frame, interrupted))) as never
 }
 

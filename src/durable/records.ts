@@ -3,11 +3,15 @@
  *
  * The head is a value with a revision, so of all who write the end of a run exactly one does: that is why it
  * has one result. A record of the journal is written once, under the number that follows the one before:
- * of two who hold a run one alone can write it. Values of users are frames inside, which are read when they
- * are needed.
+ * of two who hold a run one alone can write it. Values of users are inside as they are kept (values.ts), and
+ * are read when they are needed.
+ *
+ * A head and a record are JSON, which any tool reads in the rows of an engine. One that has a large frame is
+ * a frame, which begins with another byte.
  */
 import type { JobLimit, Rank } from '../fleet/internal.ts'
 import { decode, encode } from '../transport/index.ts'
+import { type Kept, bytesIn, isJson } from './values.ts'
 
 /** How far a run is. */
 export type RunStatus = 'running' | 'waiting' | 'diverged' | 'cancelling' | 'done' | 'failed' | 'cancelled'
@@ -42,8 +46,8 @@ export interface Head {
   readonly status: RunStatus
   /** Which process has taken it last: of two that write the same, one has. */
   readonly by?: string
-  /** A frame; absent when it has ended, and there was no room for it beside its result. */
-  readonly input: Uint8Array | undefined
+  /** Absent when it has ended, and there was no room for it beside its result. */
+  readonly input: Kept | undefined
   readonly startedMs: number
   /** 0: it has not ended. */
   readonly endedMs: number
@@ -64,8 +68,8 @@ export interface Head {
   readonly release?: string | undefined
   /** When it was cancelled, of one whose finalizers run or will. */
   readonly cancelMs?: number
-  /** A frame of what it has returned, or of the error with which it has failed or diverged. */
-  readonly frame: Uint8Array | undefined
+  /** What it has returned, or the error with which it has failed or diverged. */
+  readonly frame: Kept | undefined
 }
 
 /**
@@ -87,7 +91,7 @@ export interface JournalEntry {
   readonly atMs: number
   /** When the attempt of a step began whose end it is. */
   readonly begunMs?: number
-  readonly frame?: Uint8Array | undefined
+  readonly frame?: Kept | undefined
   readonly dueMs?: number
   /** The id of the signal that was received, and its name, when that is not in the key. */
   readonly signal?: string
@@ -98,7 +102,7 @@ export interface JournalEntry {
 export interface Signal {
   readonly id: string
   readonly name: string
-  readonly frame: Uint8Array
+  readonly frame: Kept
 }
 
 const ENDS: ReadonlySet<unknown> = new Set(['done', 'failed', 'cancelled'])
@@ -119,10 +123,12 @@ export const journalIn = ({ id, journal }: Pick<Head, 'id' | 'journal'>): string
 /** The input of a run that has ended, if there is room for it beside its end: so it can be run again. */
 export const inputBeside = (
   { input }: Pick<Head, 'input'>,
-  frame: Uint8Array,
+  frame: Kept,
   messageBytesMax: number,
-): Uint8Array | undefined =>
-  input !== undefined && input.length + frame.length <= messageBytesMax - RECORD_BYTES ? input : undefined
+): Kept | undefined => {
+  const bytes = bytesIn(frame) + (input === undefined ? 0 : bytesIn(input))
+  return bytes <= messageBytesMax - RECORD_BYTES ? input : undefined
+}
 
 /** What of a message belongs to a head, a record or a box, and not to the frames inside. */
 export const RECORD_BYTES = 16_384
@@ -138,20 +144,93 @@ export const boxesName = (name: string): string => `run_signals_${name}`
 /** Of all that is kept here: what has another is of another version of the package, and is not read. */
 const FORMAT = 1
 
-export const writeHead = (head: Head): Uint8Array => encode(['run', FORMAT, head])
-export const readHead = (bytes: Uint8Array): Head => partsOf(bytes, 'run')[0] as Head
+/** Frames of more bytes are not written as base64 in JSON. */
+const FRAMES_BYTES_MAX = 4096
 
-export const writeRecord = (writer: string, entries: readonly JournalEntry[]): Uint8Array =>
-  encode(['steps', FORMAT, writer, entries])
+export function writeHead(head: Head): Uint8Array {
+  const { input, frame, dueMs, ...fields } = head
+  if (!mayBeJson([input, frame], head.trace)) return encode(['run', FORMAT, head])
+  const more = { ...(dueMs < Infinity && { dueMs }), ...(input === undefined && { hasInput: false }) }
+  const parts = [inner({ ...fields, ...more }), ...partOf('input', input), ...partOf('value', frame)]
+  return encoder.encode(`{"run":${FORMAT},${parts.join(',')}}`)
+}
+
+export function readHead(bytes: Uint8Array): Head {
+  if (bytes[0] !== OPEN) return partsOf(bytes, 'run')[0] as Head
+  const {
+    run,
+    input,
+    value,
+    inputFrame,
+    valueFrame,
+    hasInput = true,
+    dueMs = Infinity,
+    ...fields
+  } = jsonOf(bytes)
+  checkFormat(run)
+  const kept = hasInput ? (keptIn(input, inputFrame) ?? '') : undefined
+  return {
+    ...(fields as unknown as Head),
+    dueMs: dueMs as number,
+    input: kept,
+    frame: keptIn(value, valueFrame),
+  }
+}
+
+export function writeRecord(writer: string, entries: readonly JournalEntry[]): Uint8Array {
+  if (!mayBeJson(entries.map(({ frame }) => frame))) return encode(['steps', FORMAT, writer, entries])
+  const steps = entries.map(
+    ({ frame, ...fields }) => `{${[inner(fields), ...partOf('value', frame)].join(',')}}`,
+  )
+  return encoder.encode(`{"format":${FORMAT},"writer":"${writer}","steps":[${steps.join(',')}]}`)
+}
 
 /** Who has written a record, and what is in it. @throws {Error} For bytes that are not one. */
 export function readRecord(bytes: Uint8Array): {
   readonly writer: string
   readonly entries: readonly JournalEntry[]
 } {
+  if (bytes[0] === OPEN) {
+    const { format, writer, steps } = jsonOf(bytes)
+    checkFormat(format)
+    if (!Array.isArray(steps)) throw new TypeError('it has no steps')
+    const entries = steps.map(({ value, valueFrame, ...fields }: Fields): JournalEntry => {
+      const frame = keptIn(value, valueFrame)
+      return { ...(fields as unknown as JournalEntry), ...(frame !== undefined && { frame }) }
+    })
+    return { writer: writer as string, entries }
+  }
   const [writer, entries] = partsOf(bytes, 'steps') as [string, readonly JournalEntry[]]
   if (!Array.isArray(entries)) throw new TypeError('it has no steps')
   return { writer, entries }
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** The byte that JSON begins with, and no frame. */
+const OPEN = 0x7b
+
+const encoder = new TextEncoder()
+const decoder = new TextDecoder()
+const jsonOf = (bytes: Uint8Array): Fields => JSON.parse(decoder.decode(bytes)) as Fields
+const inner = (fields: object): string => JSON.stringify(fields).slice(1, -1)
+
+function mayBeJson(kept: readonly (Kept | undefined)[], trace?: object): boolean {
+  let bytes = 0
+  for (const each of kept) if (typeof each === 'object') bytes += each.length
+  return bytes <= FRAMES_BYTES_MAX && (trace === undefined || isJson(trace))
+}
+
+function partOf(name: string, kept: Kept | undefined): string[] {
+  if (kept === undefined || kept === '') return []
+  return typeof kept === 'string'
+    ? [`"${name}":${kept}`]
+    : [`"${name}Frame":"${Buffer.from(kept).toString('base64')}"`]
+}
+
+function keptIn(value: unknown, frame: unknown): Kept | undefined {
+  if (typeof frame === 'string') return new Uint8Array(Buffer.from(frame, 'base64'))
+  return value === undefined ? undefined : JSON.stringify(value)
 }
 
 export const writeBox = (signals: readonly Signal[]): Uint8Array => encode(['signals', FORMAT, signals])
@@ -162,7 +241,11 @@ function partsOf(bytes: Uint8Array, kind: string): unknown[] {
   const parts: unknown = decode(bytes)
   if (!Array.isArray(parts) || parts[0] !== kind) throw new TypeError(`it is not a frame of "${kind}"`)
   const [, format, ...rest] = parts as unknown[]
+  checkFormat(format)
+  return rest
+}
+
+function checkFormat(format: unknown): void {
   if (format !== FORMAT)
     throw new TypeError(`its format is ${String(format)}, and this version of corespun has ${FORMAT}`)
-  return rest
 }

@@ -5,7 +5,6 @@
  */
 import { meters } from '../base/index.ts'
 import { type Engine, type KeyValue, certainly, opened, runsQueueName } from '../fleet/internal.ts'
-import { encode } from '../transport/index.ts'
 import { RunError, readable } from './errors.ts'
 import { begin } from './heads.ts'
 import {
@@ -21,6 +20,7 @@ import {
 } from './records.ts'
 import type { Children, ReportedRun, Room, Starting } from './room.ts'
 import { Run } from './run.ts'
+import { keptOf } from './values.ts'
 
 /** How often a head is read while its end is waited for: the report of a change may be lost. */
 export const LOOK_MS = 1000
@@ -104,7 +104,7 @@ export class Rooms {
   /** One that has ended, or was forgotten, does not wait for it any more. */
   async report({ name, key, signal }: Parent, child: ReportedRun): Promise<void> {
     try {
-      await (await this.run(name, key)).send({ id: child.id, name: signal, frame: encode(child.key) }, true)
+      await (await this.run(name, key)).send({ id: child.id, name: signal, frame: keptOf(child.key) }, true)
     } catch (error) {
       const isOver = error instanceof RunError && (error.code === 'RUN_ENDED' || error.code === 'RUN_UNKNOWN')
       if (!isOver) throw error
@@ -118,5 +118,5 @@ export const freshHead = (input: unknown, startedMs: number, { ttlMs, rank, limi
   ...(ttlMs !== undefined && { ttlMs }),
   ...(rank !== undefined && { rank }),
   ...(limit !== undefined && { limit }),
-  ...{ id: crypto.randomUUID(), input: encode(input), startedMs, trace: meters.steps?.current() },
+  ...{ id: crypto.randomUUID(), input: keptOf(input), startedMs, trace: meters.steps?.current() },
 })

@@ -5,7 +5,6 @@
  */
 import { TIMER_MS_MAX, abortSignal, flag, meters, milliseconds, optionsOf, text } from '../base/index.ts'
 import { certainly, isDone } from '../fleet/internal.ts'
-import { decode, encode } from '../transport/index.ts'
 import { RunError, type RunFacts, readable, wrong } from './errors.ts'
 import { again, fork } from './again.ts'
 import { keepSignals } from './boxes.ts'
@@ -28,6 +27,7 @@ import {
 } from './records.ts'
 import type { Room } from './room.ts'
 import { type RunState, stateOf } from './state.ts'
+import { keptOf, valueOf } from './values.ts'
 
 /** What this process has of runs. */
 export interface Here {
@@ -39,7 +39,6 @@ export interface Here {
   running(key: string): Running | undefined
 }
 
-const NOTHING = new Uint8Array()
 const NEVER = new AbortController().signal
 const PROGRESS_KINDS = { signal: abortSignal }
 const CANCEL_KINDS = { now: flag(false) }
@@ -112,7 +111,7 @@ export class Run<out Value = unknown> {
 
   #valueOf({ status, frame }: Head): Value {
     if (status === 'cancelled') throw new RunError('RUN_CANCELLED', this.#facts)
-    const value: unknown = readable(this.#facts, this.key, () => frame && decode(frame))
+    const value = readable(this.#facts, this.key, () => valueOf(frame))
     if (status === 'failed') throw value
     return value as Value
   }
@@ -123,7 +122,7 @@ export class Run<out Value = unknown> {
    */
   async signal(name: string, value?: unknown): Promise<void> {
     checkName('run.signal()', name)
-    await this.send({ id: crypto.randomUUID(), name, frame: encode(value) })
+    await this.send({ id: crypto.randomUUID(), name, frame: keptOf(value) })
   }
 
   /** @internal */
@@ -344,7 +343,7 @@ async function within(clock: Room['engine']['clock'], ms: number, promise: Promi
 }
 
 function endedBy(head: Head, endedMs: number, messageBytesMax: number): Uint8Array {
-  const input = inputBeside(head, NOTHING, messageBytesMax)
+  const input = inputBeside(head, '', messageBytesMax)
   const end = { endedMs, status: 'cancelled', frame: undefined, dueMs: 0, awaits: [] } as const
   const next = head.next === head.id ? undefined : head.next
   return writeHead({ ...head, ...end, input, next })

@@ -14,6 +14,7 @@ import { connect } from '../fleet/index.ts'
 import { folderOf, runsHere } from '../fleet/engine/sqlite/node.test.support.ts'
 import { runs } from './index.ts'
 import { PROCESS, STEPS, definition } from './process.test.support.ts'
+import { checkRows } from './rows.test.support.ts'
 import { runTests } from './runs.test.support.ts'
 
 const KILLS = Number(process.env['CORESPUN_KILLS'] ?? 6)
@@ -22,6 +23,18 @@ const RUNS = 4 * KILLS
 if (runsHere(import.meta.url)) {
   const folder = folderOf('durable')
   runTests('sqlite', (name) => connect(`sqlite:${join(folder, `${name}.db`)}`))
+
+  test('sqlite: SQL reads runs and their steps', async () => {
+    const file = join(folder, 'rows.db')
+    const fleet = await connect(`sqlite:${file}`)
+    const db = new (process.getBuiltinModule('node:sqlite').DatabaseSync)(file)
+    try {
+      await checkRows(fleet, 0, (sql) => db.prepare(sql).all())
+    } finally {
+      db.close()
+      await fleet.close()
+    }
+  })
 
   test('sqlite: processes are killed, and no step behind which a run has continued runs again', async (t) => {
     const [file, log] = [join(folder, 'killed.db'), join(folder, 'killed.log')]

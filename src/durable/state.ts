@@ -3,10 +3,10 @@
  *
  * What runs now is not recorded: the process that has the run adds it, or has reported it (holder.ts).
  */
-import { decode } from '../transport/index.ts'
 import type { Holding } from './holder.ts'
 import { nameIn, pathIn } from './keys.ts'
 import { type Head, type JournalEntry, type RunStatus, hasEnded, isBeingCopied } from './records.ts'
+import { type Kept, valueOf } from './values.ts'
 
 /** A run in a list. */
 export interface RunInfo {
@@ -109,9 +109,9 @@ const awaitedBy = ({ name, status }: RunStep): string[] =>
   status === 'waiting' ? (/^signal\((.+)\)$/.exec(name)?.slice(1) ?? []) : []
 
 /** What a frame of an error has; one of a class that is not registered here is described. */
-function errorIn(frame: Uint8Array | undefined): unknown {
+function errorIn(frame: Kept | undefined): unknown {
   try {
-    return frame && decode(frame)
+    return valueOf(frame)
   } catch (error) {
     return error
   }
@@ -149,7 +149,7 @@ function stepsOf(entries: readonly JournalEntry[]): RunStep[] {
       dueAt: dueMs === undefined ? undefined : new Date(Math.min(dueMs, DATE_MS_MAX)),
       failures: (before?.failures ?? 0) + (isFailure ? 1 : 0),
       error: isFailure ? errorIn(frame) : before?.error,
-      child: kind === 'done' && frame && name.startsWith('child(') ? (decode(frame) as string) : undefined,
+      child: kind === 'done' && frame && name.startsWith('child(') ? (valueOf(frame) as string) : undefined,
     })
   }
   return [...steps.values()]
