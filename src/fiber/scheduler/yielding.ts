@@ -5,11 +5,28 @@
  * the steps of the turn are used up: a fiber whose bodies never wait leaves timers and I/O theirs, and stops
  * there when it is interrupted.
  */
-import { Op, type Waiter } from '../core/op.ts'
+import { Op, PENDING, type Step, type Waiter, outside, running, takeResult } from '../core/op.ts'
 import { type Ready, turn } from './scheduler.ts'
+
+/** How it goes on: one result for all, since nothing is in it. */
+const OVER: IteratorResult<Step, void> = { done: true, value: undefined }
 
 /** An op without a state of its own, one for all. */
 class Turn extends Op<void> {
+  /** See {@link Op.next}: the wait that is used most, so its calls are monomorphic and allocate nothing. */
+  override next(): IteratorResult<Step, unknown> {
+    const fiber = running.fiber
+    if (!running.asks) {
+      if (fiber?.op !== this) return { done: true, value: takeResult() }
+      fiber.op = undefined
+      return OVER
+    }
+    running.asks = false
+    if (fiber === undefined) throw outside(`yield* of an operation (${this.describe()})`)
+    fiber.op = this
+    return PENDING
+  }
+
   park(fiber: Waiter): void {
     fiber.makeReady()
   }
