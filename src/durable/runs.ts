@@ -115,7 +115,9 @@ export async function runs<const Definitions extends readonly Durable[]>(
   const { definitions, ...settings } = optionsOf(options, RUNS_KINDS, wrong, 'runs()')
   if (definitions === undefined)
     throw wrong('runs(): definitions', RUNS_KINDS.definitions.expected, definitions)
-  return Runs.open(fleet.engine, definitions as Definitions, settings)
+  const engine = (fleet as Fleet | null | undefined)?.engine
+  if (engine === undefined) throw wrong('runs(): the fleet', 'what connect() returned', fleet)
+  return Runs.open(engine, definitions as Definitions, settings)
 }
 
 /**

@@ -84,3 +84,27 @@ test('an interrupt ends the wait for a run; the scope closes the runs and then t
   const nowhere = await Effect.runPromise(Effect.exit(Effect.scoped(makeFleet('nowhere:'))))
   assert.ok(Exit.isFailure(nowhere))
 })
+
+test('an attempt rejects with its signal’s reason; one that was aborted calls nothing', async () => {
+  let calls = 0
+  const work = await Effect.runPromise(
+    toStep((_: object) => {
+      calls += 1
+      return Effect.never
+    }),
+  )
+  const controller = new AbortController()
+  const reason = new Error('why')
+  const attempt = work({ signal: controller.signal })
+  controller.abort(reason)
+  await assert.rejects(attempt, reason)
+  await assert.rejects(work({ signal: controller.signal }), reason)
+  assert.equal(calls, 1)
+})
+
+test('anything but a fleet is refused by name', async () => {
+  for (const fleet of [null, undefined, {}])
+    await assert.rejects(Effect.runPromise(Effect.scoped(makeRuns(fleet as never, { definitions: [] }))), {
+      code: 'RUN_ARGUMENT',
+    })
+})

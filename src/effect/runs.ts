@@ -102,13 +102,16 @@ export function toStep<Args extends unknown[], A, E, R>(
 ): Effect.Effect<(...args: Args) => Promise<A>, never, R> {
   return Effect.contextWith((context) =>
     Effect.succeed(async (...args: Args) => {
-      const { signal } = (args.at(-1) ?? {}) as { readonly signal?: unknown }
+      const last = (args.at(-1) ?? {}) as { readonly signal?: unknown }
+      const signal = last.signal instanceof AbortSignal ? last.signal : undefined
+      signal?.throwIfAborted()
       const effect = Effect.provideContext(
         Effect.suspend(() => fn(...args)),
         context,
       )
-      const exit = await Effect.runPromiseExit(effect, signal instanceof AbortSignal ? { signal } : {})
+      const exit = await Effect.runPromiseExit(effect, signal === undefined ? {} : { signal })
       if (exit._tag === 'Success') return exit.value
+      if (Cause.hasInterruptsOnly(exit.cause)) signal?.throwIfAborted()
       throw Cause.squash(exit.cause)
     }),
   )

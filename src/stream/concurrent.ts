@@ -7,7 +7,17 @@ import { Exit, type Operation, exitOf, fork, ensuring } from '../fiber/index.ts'
 import { News, type NewsSource, turn } from '../fiber/internal.ts'
 import { beside } from './children.ts'
 import { Passage, type WhenFull } from './passage.ts'
-import { type Emit, type End, type Run, STOP, type Wait, goesOn, refused, waited } from './run.ts'
+import {
+  type Emit,
+  type End,
+  type Pending,
+  type Run,
+  STOP,
+  type Wait,
+  goesOn,
+  refused,
+  waited,
+} from './run.ts'
 
 export function buffered(run: Run, capacity: number, whenFull: WhenFull): Run {
   return (emit) =>
@@ -53,10 +63,18 @@ export function flattened(run: Run, runOf: (item: unknown) => Run, concurrency: 
   return (emit) =>
     beside('flatMap()', (children) => {
       const passage = new Passage({ capacity: concurrency })
-      children.produce(passage, run, (item) => {
+      const begin: Emit = (item) => {
         children.produce(passage, runOf(item))
-        // The one that brings the items is a producer itself.
-        return passage.slot(concurrency)
+        return undefined
+      }
+      function* later(slot: Pending, item: unknown): Operation<End, unknown> {
+        return (yield* slot) === STOP ? STOP : begin(item)
+      }
+      children.produce(passage, run, (item) => {
+        // The one that brings the items is a producer itself. It holds the next item: its end or its failure
+        // does not wait for streams that may never end.
+        const slot = passage.slot(concurrency)
+        return slot === undefined ? begin(item) : later(slot, item)
       })
       return passage.each(emit)
     })

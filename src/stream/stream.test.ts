@@ -139,6 +139,23 @@ test('flatMap runs several streams at once, and no more', async () => {
   assert.deepEqual([items.toSorted(), most, ms], [[10, 11, 20, 21, 30, 31], 2, 80])
 })
 
+test('flatMap: streams that never end do not hold back the failure of what brings them', async () => {
+  const outer = Stream.of(1, 2).concat(Stream.fail('outer'))
+  for (const concurrency of [2, 3, 8]) {
+    const exit = await fork(outer.flatMap(() => Stream.never, { concurrency }).runDrain()).await()
+    assert.deepEqual(exit, Exit.failure('outer'), `${concurrency} at once`)
+  }
+  let begun = 0
+  const held = fork(
+    Stream.of(1, 2, 3, 4)
+      .flatMap(() => Stream.never.ensuring(() => void (begun += 1)), { concurrency: 2 })
+      .runDrain(),
+  )
+  await fork(sleep(1)).join()
+  await held.interrupt()
+  assert.equal(begun, 2, 'what is held has not begun')
+})
+
 test('merge has the items as they come, and interrupts the others when one fails', async () => {
   const [items] = await timed(function* () {
     return yield* ticks(3, 10)
