@@ -51,6 +51,8 @@ class Counts {
   closed = 0
   begun = 0
   ensured = 0
+  /** Of each stage with a finalizer. It runs, too, when an interrupt comes before the stream is opened. */
+  readonly ensuring: { begun: number; ensured: number }[] = []
 }
 
 function sourceOf(plan: SourcePlan, counts: Counts): Stream<number, unknown> {
@@ -140,14 +142,17 @@ function staged(stream: Stream<number, unknown>, stage: StagePlan, counts: Count
       return stream.merge(Stream.empty)
     case 'throttle':
       return stream.throttle({ items: 2, perMs: 3 })
-    case 'ensuring':
+    case 'ensuring': {
+      const own = { begun: 0, ensured: 0 }
+      counts.ensuring.push(own)
       return Stream.from(() => {
-        counts.begun++
+        own.begun++
         return stream
       }).ensuring(function* () {
         yield* sleep(2)
-        counts.ensured++
+        own.ensured++
       })
+    }
     case 'acquire':
       return Stream.acquireRelease(
         function* () {
@@ -302,6 +307,10 @@ async function checkClosed(counts: Counts): Promise<void> {
   await turn()
   assert.equal(counts.closed, counts.opened, 'each source is closed once')
   assert.equal(counts.ensured, counts.begun, 'each finalizer runs once')
+  for (const { begun, ensured } of counts.ensuring) {
+    assert.ok(ensured <= 1, 'no finalizer runs twice')
+    assert.ok(ensured >= begun, 'each finalizer of what has begun runs')
+  }
 }
 
 /** Nothing else has failed: what a fiber fails with whose items nobody needs any more is nobody's. */
