@@ -23,6 +23,8 @@ export async function checkRows(
   const checkout = durable('checkout', function* (order: { readonly cents: number }) {
     yield* step('charge', () => ({ paid: order.cents, by: 'Ann "é"' }))
     yield* step('refuse', () => [new Date(0)])
+    // Postgres reads no row with one of these as JSON.
+    yield* step('odd', () => ['\0', '\ud800'])
     return yield* step('large', () => new Uint8Array(order.cents))
   })
   const work = await runs(fleet, { definitions: [checkout] })
@@ -40,6 +42,7 @@ export async function checkRows(
   assert.deepEqual(found, [
     ['1', 'charge#1', 'done', { paid: 1, by: 'Ann "é"' }],
     ['1', 'refuse#1', 'done', null],
+    ['1', 'odd#1', 'done', null],
     ['1', 'large#1', 'done', null],
   ])
 }

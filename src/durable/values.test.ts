@@ -8,7 +8,7 @@ import { test } from 'node:test'
 import { runInNewContext } from 'node:vm'
 import { readHead, readRecord, writeHead, writeRecord } from './records.ts'
 import { freshHead } from './rooms.ts'
-import { bytesIn, isSame, keptOf, valueOf } from './values.ts'
+import { bytesIn, isJson, isSame, keptOf, valueOf } from './values.ts'
 
 const shared = { a: 1 }
 const holed: unknown[] = [1, 2]
@@ -29,8 +29,8 @@ const JSONS: readonly unknown[] = [
     2 ** 53,
     5e-324,
     '',
-    'é\u2028\0"\\',
-    '\ud800 alone',
+    'é\u2028\u0001"\\',
+    'a pair 😀',
     [],
     {},
     [[], {}],
@@ -42,6 +42,7 @@ const JSONS: readonly unknown[] = [
 const FRAMES: readonly unknown[] = [
   ...[NaN, Infinity, -0, 1n, [undefined], { a: undefined }, holed, beside, [shared, shared], circle],
   ...[new Date(0), new Map([[1, 2]]), new Uint8Array(3), /a/, new Error('no'), Object.create(null), [-0]],
+  ...['a\0', '\ud800 alone', { 'a\0': 1 }, Array(5000).fill(''), Array(9).fill('x'.repeat(4000))],
   ...[runInNewContext('({ a: 1 })'), runInNewContext('[1]'), 'x'.repeat(40_000), Array(5000).fill(1)],
 ]
 
@@ -50,7 +51,7 @@ test('what JSON has is text, and reads back as it was', () => {
     const kept = keptOf(value)
     assert.equal(typeof kept, 'string')
     assert.deepEqual(valueOf(kept), value)
-    assert.equal(bytesIn(kept), Buffer.byteLength(JSON.stringify(value)))
+    assert.ok(bytesIn(kept) >= Buffer.byteLength(JSON.stringify(value)))
     assert.ok(isSame(kept, keptOf(structuredClone(value))))
   }
   assert.equal(valueOf(keptOf(undefined)), undefined)
@@ -87,4 +88,19 @@ test('a head and a record are JSON, unless a frame in them is large, and read ba
   assert.equal(readHead(writeHead({ ...freshHead(1, 17, {}), input: undefined })).input, undefined)
   for (const text of ['{"run":9}', '{"format":9,"steps":[]}', '{"run":1,'])
     for (const read of [readHead, readRecord]) assert.throws(() => read(Buffer.from(text)))
+})
+
+test('a view is not walked, and a text takes no more than what is counted of it', () => {
+  let isRead = false
+  const ownKeys = (of: object): (string | symbol)[] => ((isRead = true), Reflect.ownKeys(of))
+  assert.ok(!isJson(new Proxy(new Uint8Array(9), { ownKeys })))
+  assert.ok(!isJson(new Proxy(Array(5000).fill(1), { ownKeys })))
+  assert.ok(!isRead)
+  for (const text of ['x', 'é', '語', '😀']) {
+    const kept = keptOf(`${'x'.repeat(30_000)}${text}`)
+    const entry = { kind: 'done', key: 's#1', atMs: 1, frame: kept } as const
+    const large = { ...entry, frame: new Uint8Array(5000) }
+    const counted = 30 * (bytesIn(kept) + 256) + 6000
+    assert.ok(writeRecord('me', [...Array.from({ length: 30 }, () => entry), large]).length <= counted, text)
+  }
 })

@@ -14,12 +14,15 @@ const TEXT_CHARS_MAX = 32_768
 const NODES_MAX = 2048
 const DEPTH_MAX = 64
 
+/** Of U+0000 and of halves of a pair, of which Postgres makes no text: who reads the row would fail. */
+const NO_TEXT = /\\u(?:0000|d)/
+
 /** @throws What the transport refuses. */
 export function keptOf(value: unknown): Kept {
   if (value === undefined) return ''
   if (!isJson(value)) return encode(value)
   const text = JSON.stringify(value)
-  return text.length > TEXT_CHARS_MAX ? encode(value) : text
+  return text.length > TEXT_CHARS_MAX || NO_TEXT.test(text) ? encode(value) : text
 }
 
 /** A copy. @throws For a frame that cannot be read here. */
@@ -28,8 +31,12 @@ export function valueOf(kept: Kept | undefined): unknown {
   return typeof kept === 'string' ? JSON.parse(kept) : decode(kept)
 }
 
-export const bytesIn = (kept: Kept): number =>
-  typeof kept === 'string' ? Buffer.byteLength(kept) : kept.length
+/** What it takes at most: a text is UTF-8 in JSON, and may be UTF-16 in a row that is a frame. */
+export function bytesIn(kept: Kept): number {
+  if (typeof kept !== 'string') return kept.length
+  const bytes = Buffer.byteLength(kept)
+  return bytes === kept.length ? bytes : Math.max(bytes, 2 * kept.length)
+}
 
 export const isSame = (one: Kept, other: Kept): boolean =>
   typeof one === 'string' || typeof other === 'string' ? one === other : Buffer.compare(one, other) === 0
@@ -37,28 +44,34 @@ export const isSame = (one: Kept, other: Kept): boolean =>
 interface Walk {
   readonly seen: Set<object>
   left: number
+  chars: number
 }
 
 /** Whether its JSON reads back as the same value; an object that is in it twice would be two. */
 export function isJson(value: unknown): boolean {
-  return isPart(value, { seen: new Set(), left: NODES_MAX }, 0)
+  return isPart(value, { seen: new Set(), left: NODES_MAX, chars: TEXT_CHARS_MAX }, 0)
 }
 
 function isPart(part: unknown, walk: Walk, depth: number): boolean {
   if (walk.left-- === 0) return false
-  if (typeof part === 'string') return part.length <= TEXT_CHARS_MAX
+  if (typeof part === 'string') return (walk.chars -= part.length) >= 0
   if (typeof part === 'number') return Number.isFinite(part) && !Object.is(part, -0)
   if (part === null || typeof part === 'boolean') return true
   if (typeof part !== 'object' || depth > DEPTH_MAX || walk.seen.has(part)) return false
   walk.seen.add(part)
   const prototype: unknown = Object.getPrototypeOf(part)
-  const names = Object.keys(part)
   if (Array.isArray(part)) {
-    if (prototype !== Array.prototype || names.length !== part.length) return false
+    if (prototype !== Array.prototype || part.length > walk.left) return false
+    if (Object.keys(part).length !== part.length) return false
     // With a hole, and a property beside, the value of an index is undefined.
     for (let index = 0; index < part.length; index++) if (!isPart(part[index], walk, depth + 1)) return false
     return true
   }
+  // A view has a name for each of its bytes.
   if (prototype !== Object.prototype || Object.getOwnPropertySymbols(part).length > 0) return false
-  return names.every((name) => isPart((part as Record<string, unknown>)[name], walk, depth + 1))
+  const names = Object.keys(part)
+  return (
+    names.length <= walk.left &&
+    names.every((name) => isPart((part as Record<string, unknown>)[name], walk, depth + 1))
+  )
 }
