@@ -325,23 +325,30 @@ function withoutSpaces(name, code, minifySync, parseAst) {
   const text = lines
     .map((from, index) => {
       const to = lines[index + 1]
-      return dense.slice(from, open.has(to) && /[\w$]/.test(dense[to]) ? to - 1 : to)
+      return dense.slice(from, open.has(to) && /[\w$#]/.test(dense[to]) ? to - 1 : to)
     })
     .join('\n')
   if (shapeOf(parseAst(text)) !== shapeOf(program)) throw new Error(`${name}: other statements`)
   return text
 }
 
-/** Statements that a line end ends as well, before one that begins with a word. */
-const OPEN = /^(Expression|Return|Throw|Break|Continue)Statement$|^(Variable|Import)Declaration$/
+/** Statements and fields that a line end ends as well, before what begins with a word or a private name. */
+const OPEN =
+  /^(Expression|Return|Throw|Break|Continue)Statement$|^(Variable|Import)Declaration$|^PropertyDefinition$/
+/** Those that end with another one, unless that is a block. */
+const AROUND = /^(If|For|ForIn|ForOf|While|Labeled)Statement$/
 
 /** Where those end, with a semicolon. */
 function endsWithout(node) {
   if (node === null || typeof node !== 'object') return []
-  const isClass = node.type === 'ClassBody'
-  const lists = [!isClass && node.body, node.type === 'SwitchCase' && node.consequent].filter(Array.isArray)
-  const own = lists.flat().filter(({ type }) => OPEN.test(type))
+  const lists = [node.body, node.type === 'SwitchCase' && node.consequent].filter(Array.isArray)
+  const own = lists.flat().filter((each) => OPEN.test(lastOf(each).type))
   return [...own.map(({ end }) => end), ...Object.values(node).flatMap(endsWithout)]
+}
+
+function lastOf(statement) {
+  if (!AROUND.test(statement.type)) return statement
+  return lastOf(statement.alternate ?? statement.consequent ?? statement.body)
 }
 
 /** A program without where its parts are. */
