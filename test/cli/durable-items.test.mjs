@@ -144,6 +144,16 @@ if (runsHere(import.meta.url)) {
     assert.deepEqual(ran(), ['close b.txt', 'read b.txt', 'save b.txt'])
   })
 
+  test('one that a duplicate begins anew meanwhile fails as it did', { timeout }, async () => {
+    const { lines } = room('undoing')
+    const text = 'b.txt\n'.repeat(12)
+    for (const { code, out, err } of await Promise.all([lines(text, 'fail'), lines(text, 'fail')])) {
+      assert.equal(code, 1, err)
+      assert.equal(out.match(/"error":\{"name":"RangeError"/g)?.length, 12, out)
+    }
+    assert.equal((await lines(text)).out, '"BAD"\n'.repeat(12))
+  })
+
   test('one whose code has changed fails, and goes on when it fits', { timeout }, async () => {
     const { cwd, run, ran } = room('body')
     assert.equal((await run('fail')).code, 1)

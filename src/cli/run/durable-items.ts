@@ -39,10 +39,16 @@ export async function durableCall(
   const run = async (item: unknown, text: string): Promise<unknown> => {
     const key = await keyOf(text, store, journal)
     const found = offered.get(name, key)
-    const before = await stateOf(found)
-    if (!(await goesOn(found, before?.status)))
-      await offered.start(name, item as never, { key, ttlMs: KEPT_MS })
-    return resultOf(found, before?.resumedCount ?? 0)
+    for (let isForgotten = false; ; isForgotten = true)
+      try {
+        const before = isForgotten ? undefined : await stateOf(found)
+        const isThere = before !== undefined && (await goesOn(found, before.status))
+        if (!isThere) await offered.start(name, item as never, { key, ttlMs: KEPT_MS })
+        return await resultOf(found, isThere ? before.resumedCount : 0)
+      } catch (error) {
+        // Its duplicate, or another command, begins it anew.
+        if (!isOf(found, error, 'RUN_UNKNOWN')) throw error
+      }
   }
   const close = async (): Promise<void> => {
     await offered.close({ timeoutMs: CLOSE_MS })
@@ -64,10 +70,10 @@ async function keyOf(text: string, store: string, journal: DurableJournal): Prom
 }
 
 /** Whether there is a run that goes on or is done. */
-async function goesOn(run: Run, status: string | undefined): Promise<boolean> {
+async function goesOn(run: Run, status: string): Promise<boolean> {
   try {
     if (status === 'failed' || status === 'diverged') await run.again()
-    return status !== undefined && !(status === 'cancelled' && (await run.forget()))
+    return !(status === 'cancelled' && (await run.forget()))
   } catch (error) {
     if (!isOf(run, error, 'RUN_NOT_AGAIN', 'RUN_UNKNOWN')) throw error
     // Its duplicate, or another command, has it run again; or behind what has failed its finalizers have run.
