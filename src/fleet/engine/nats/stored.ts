@@ -9,9 +9,8 @@ import { CLOCK } from '../engine.ts'
 import { CONFIRM_MS, IN_FLIGHT } from './confirmed.ts'
 import type { Requests } from './requests.ts'
 
-/** An error code of the server: there is no such message; and the status of one that is read directly. */
+/** An error code of the server: there is no such message. */
 const NONE = 10037
-const NO_MESSAGE = 404
 /** After so long a write is sent again that one of the same subject was in the way of. */
 const IN_FLIGHT_MS = 20
 
@@ -91,7 +90,8 @@ export class Streams {
   async last(stream: string, subject: string): Promise<Stored | undefined> {
     if (this.#alone.has(stream))
       try {
-        return await this.#direct(stream, subject)
+        const found = await this.#direct(stream, subject)
+        if (found !== undefined) return found
       } catch (error) {
         // It was closed to them, or is away.
         if (Object(error).name !== 'NoRespondersError') throw error
@@ -100,11 +100,10 @@ export class Streams {
     return this.#get(stream, { last_by_subj: subject })
   }
 
+  /** Mirrors of a stream answer, too, and lag: what they have, or have not, is left to its leader. */
   async #direct(stream: string, subject: string): Promise<Stored | undefined> {
     const { data, headers } = await this.#requests.request(`$JS.API.DIRECT.GET.${stream}.${subject}`)
-    if (headers?.code === NO_MESSAGE) return undefined
-    if (!headers?.has('Nats-Sequence'))
-      throw Object.assign(new Error(headers?.description ?? 'no message'), { status: headers?.code })
+    if (headers?.get('Nats-Stream') !== stream) return undefined
     return {
       subject,
       bytes: new Uint8Array(data),
