@@ -57,8 +57,11 @@ export async function lookAtConnected<Found>(
   const mine = Promise.allSettled(own.length === 0 ? [] : [here(own)])
   const counts = connections()
   const isCovered = (thread: string): boolean => {
-    const { where = [''], count, untilMs = 0 } = lastLists.get(thread) ?? {}
-    return where.every(isOwn) && count === counts.get(thread) && performance.now() < untilMs
+    const { where = [], count, untilMs = 0 } = lastLists.get(thread) ?? {}
+    // One that has just closed its last connection may have another one soon.
+    return (
+      where.length > 0 && where.every(isOwn) && count === counts.get(thread) && performance.now() < untilMs
+    )
   }
   const others = [...counts.keys()].filter((thread) => thread !== threadName() && !isCovered(thread))
   const listed = { module: OWN, name: 'fleetsHere' }

@@ -11,7 +11,7 @@ import { type CountingProcess, receiveFigures } from '../zone/internal.ts'
 import { counted, zoneFigures } from './collect.ts'
 import { numberOf } from './instruments.ts'
 import type { Point } from './points.ts'
-import { type Question, type Reply, answer, processes, replyTo } from './questions.ts'
+import { type Question, type Reply, answer, isAsker, processes, replyTo } from './questions.ts'
 import { type Series, type Sheet, died } from './sheet.ts'
 import { threadName } from './slow.ts'
 
@@ -33,7 +33,7 @@ export function countProcesses(sheet: Sheet): void {
   const children = new Map<object, Map<Series, Received>>()
   receiveFigures({
     received(child, figures) {
-      if (!Array.isArray(figures)) return received(figures as Answered)
+      if (!Array.isArray(figures)) return received(figures as Partial<Answered> | null)
       let before = children.get(child)
       if (before === undefined) children.set(child, (before = new Map()))
       for (const [instrument, values, cells] of figures as readonly Sent[]) {
@@ -69,8 +69,10 @@ interface Answered {
   readonly reply: Reply
 }
 
-function received({ to, reply }: Answered): void {
-  replyTo(to)(reply)
+/** A process may have fewer permissions than its parent: it sends to who asks, and to no other channel. */
+function received(answered: Partial<Answered> | null): void {
+  const { to, reply } = answered ?? {}
+  if (isAsker(to) && reply !== undefined) replyTo(to)(reply)
 }
 
 /** Whoever has connections is asked by this thread. */

@@ -59,6 +59,11 @@ export async function answer({ id, module, name, args }: Question, thread: strin
   }
 }
 
+/** Whether it is the channel of one who asks. */
+export function isAsker(from: unknown): from is string {
+  return typeof from === 'string' && /^corespun:questions:\d+$/.test(from)
+}
+
 /** Returns what sends a reply to who has asked. */
 export function replyTo(from: string): (reply: Reply) => void {
   return (reply) => {

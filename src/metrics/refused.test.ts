@@ -11,6 +11,7 @@ import { meters } from '../base/index.ts'
 import { until } from '../base/wait.test.support.ts'
 import { createApp, serve } from '../http/index.ts'
 import { metrics, metricsText } from './index.ts'
+import { isAsker } from './questions.ts'
 import { type Samples, read, sum } from './reading.test.support.ts'
 
 metrics()
@@ -106,4 +107,11 @@ test('what is beyond 4,096 series is counted together, and each series is there 
   assert.equal(sum(samples, 'http_server_active_requests'), 0)
   assert.equal(sum(samples, 'corespun_http_server_refusals_total') - refusedBefore, 200)
   read(metricsText('openmetrics'), true)
+})
+
+test('a reply of a process reaches nobody but who asks', () => {
+  assert.deepEqual(
+    ['corespun:questions:0', 'corespun:questions', 'corespun:questions:0x', 'mine', undefined].map(isAsker),
+    [true, false, false, false, false],
+  )
 })
