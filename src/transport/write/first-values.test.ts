@@ -52,6 +52,10 @@ function revoked(): object {
   return proxy
 }
 
+function strictly(target: object, key: PropertyKey): unknown {
+  return key in target ? Reflect.get(target, key) : assert.fail(`no ${String(key)}`)
+}
+
 function error(made: Error): Error {
   return Object.assign(made, { stack: 'the same' })
 }
@@ -102,6 +106,9 @@ const leaves: (() => unknown)[] = [
   () => Object.assign(Object.create(Date.prototype) as object, { a: 1 }),
   () => new Proxy({ a: 1 }, { get: () => 2n }),
   () => new Proxy({}, { ownKeys: () => assert.fail('keys') }),
+  () => new Proxy({ a: 1 }, { has: () => assert.fail('has') }),
+  () => new Proxy({ a: 1 }, { get: strictly }),
+  () => new Proxy([1], { get: strictly }),
   () => ({ toJSON: () => 1 }),
   () => Object.defineProperty({ a: 1n }, 'toJSON', { value: () => 1 }),
   revoked,

@@ -51,17 +51,15 @@ export function jsonText(object: object, kind: FirstKind): JsonText | undefined 
   firstObject = kind.object
   firstKeys = kind.keys
   try {
-    if (!isTree(object, leaves, 0)) return undefined
+    if (!isTree(object, leaves, 0) || !isSet(leaves)) return undefined
+    return { text: stringify(object), leafCount: leaves.length }
+  } catch {
+    // A boxed BigInt, more characters than a string can have, or a Proxy that throws for names that later
+    // values are not asked for. What a getter throws, it throws again.
+    return undefined
   } finally {
     firstObject = undefined
     firstKeys = NO_KEYS
-  }
-  if (!isSet(leaves)) return undefined
-  try {
-    return { text: stringify(object), leafCount: leaves.length }
-  } catch {
-    // A boxed BigInt, or more characters than a string can have. What a getter throws, it throws again.
-    return undefined
   }
 }
 

@@ -41,18 +41,18 @@ export interface Serialized {
 
 /** The bytes of an object that V8 carries unchanged; `undefined` for any other. Getters run twice. */
 export function serialized(object: object): Serialized | undefined {
-  const objectCount = countIn(object, 0, 0)
-  if (objectCount === NONE) return undefined
-  Serializer ??= process.getBuiltinModule('node:v8').Serializer
-  const serializer = new Serializer()
   try {
+    const objectCount = countIn(object, 0, 0)
+    if (objectCount === NONE) return undefined
+    Serializer ??= process.getBuiltinModule('node:v8').Serializer
+    const serializer = new Serializer()
     serializer.writeHeader()
     serializer.writeValue(object)
+    return { bytes: serializer.releaseBuffer(), objectCount }
   } catch {
     // A Proxy, or more than V8 writes. What a getter throws, it throws again the other way.
     return undefined
   }
-  return { bytes: serializer.releaseBuffer(), objectCount }
 }
 
 /** How many objects there are, with `count` before this one; {@link NONE} if V8 does not carry them. */
