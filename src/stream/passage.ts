@@ -9,7 +9,7 @@
 import { Flow, type Run as FlowRun } from '../base/index.ts'
 import { type Exit, type Op, type Operation, fromExit, yieldNow } from '../fiber/index.ts'
 import { News, type NewsSource, turn } from '../fiber/internal.ts'
-import { type Emit, type End, type Pending, STOP, type Wait, isPending } from './run.ts'
+import { type Emit, type End, type Pending, STOP, type Wait, isPending, waited } from './run.ts'
 
 /** An exit without a value. */
 export type Failed = Exclude<Exit<never, unknown>, { readonly kind: 'success' }>
@@ -21,7 +21,10 @@ type Go = typeof STOP | undefined
 export interface PassagePlan {
   /** Most items that are in it, and were not taken. */
   readonly capacity: number
-  /** Whether items come in the order in which they were put, or as their work ends. Default true. */
+  /**
+   * Whether items come in the order in which they were put, or as their work ends: then a producer holds the
+   * next item while it is full, and a failure behind that does not wait for work. Default true.
+   */
   readonly ordered?: boolean
   /** What an item becomes, or a promise of it; throws or rejects with a {@link Failed}. Default: itself. */
   readonly work?: (item: unknown) => unknown
@@ -82,6 +85,7 @@ class Waits extends Set<Waiting> {
 export class Passage implements NewsSource<undefined> {
   readonly #flow: Flow<unknown, unknown>
   readonly #whenFull: WhenFull
+  readonly #ordered: boolean
   readonly #writers = new Waits()
   readonly #slots = new Waits()
   /** How many fibers may put items still. */
@@ -94,6 +98,7 @@ export class Passage implements NewsSource<undefined> {
 
   constructor({ capacity, ordered = true, work, whenFull = 'wait' }: PassagePlan) {
     this.#whenFull = whenFull
+    this.#ordered = ordered
     this.#flow = new Flow<unknown, unknown>({
       run: (item) => {
         if (item instanceof Failing) throw item.exit
@@ -110,7 +115,7 @@ export class Passage implements NewsSource<undefined> {
     })
   }
 
-  /** Takes an item; its producer waits behind it while the passage is full. */
+  /** Takes an item; its producer waits while the passage is full: behind it, or with it if unordered. */
   readonly put: Emit = (item) => {
     const flow = this.#flow
     if (this.#isOver) return STOP
@@ -118,8 +123,14 @@ export class Passage implements NewsSource<undefined> {
       if (this.#whenFull === 'drop') return undefined
       flow.take()
     }
+    if (!this.#ordered && !flow.hasCapacity(1)) return this.#held(item)
     flow.begin(item, 1)
-    return flow.hasCapacity(1) || this.#whenFull !== 'wait' ? undefined : this.#writers.wait(this.#put)
+    if (!this.#ordered || flow.hasCapacity(1) || this.#whenFull !== 'wait') return undefined
+    return this.#writers.wait(this.#put)
+  };
+
+  *#held(item: unknown): Operation<End, unknown> {
+    return (yield* this.#writers.wait(this.#put)) === STOP ? STOP : yield* waited(this.put(item))
   }
 
   readonly #put = (): Go | 'wait' => {

@@ -10,6 +10,7 @@ import {
   type Failure,
   FiberError,
   type LostFiberError,
+  type Op,
   type Operation,
   Schedule,
   exitOf,
@@ -80,7 +81,7 @@ test('no item is read before the sink needs it', async () => {
 test('mapConcurrent works on as many items as it may, in order or not', async () => {
   for (const [ordered, expected] of [
     [true, [4, 3, 2, 1]],
-    [false, [3, 4, 1, 2]],
+    [false, [3, 2, 1, 4]],
   ] as const) {
     let [running, most] = [0, 0]
     const [items, ms] = await timed(function* () {
@@ -88,7 +89,7 @@ test('mapConcurrent works on as many items as it may, in order or not', async ()
         .mapConcurrent(
           function* (n) {
             most = Math.max(most, ++running)
-            yield* sleep(n * 10)
+            yield* sleep(n * n)
             running--
             return n
           },
@@ -97,7 +98,7 @@ test('mapConcurrent works on as many items as it may, in order or not', async ()
         .runCollect()
     })
     assert.deepEqual([items, most], [expected, 2])
-    assert.equal(ms, ordered ? 60 : 50)
+    assert.equal(ms, ordered ? 20 : 16)
   }
 })
 
@@ -151,6 +152,24 @@ test('flatMap: streams that never end do not hold back the failure of what bring
       .flatMap(() => Stream.never.ensuring(() => void (begun += 1)), { concurrency: 2 })
       .runDrain(),
   )
+  await fork(sleep(1)).join()
+  await held.interrupt()
+  assert.equal(begun, 2, 'what is held has not begun')
+})
+
+test('mapConcurrent, unordered: work that never ends holds no failure of its source back', async () => {
+  let begun = 0
+  const work = (): Op<never> => {
+    begun += 1
+    return never()
+  }
+  const source = Stream.of(1, 2).concat(Stream.fail('outer'))
+  for (const concurrency of [2, 3, 8]) {
+    const exit = await exitOfRun(source.mapConcurrent(work, { concurrency, ordered: false }))
+    assert.deepEqual(exit, Exit.failure('outer'), `${concurrency} at once`)
+  }
+  begun = 0
+  const held = fork(Stream.of(1, 2, 3, 4).mapConcurrent(work, { concurrency: 2, ordered: false }).runDrain())
   await fork(sleep(1)).join()
   await held.interrupt()
   assert.equal(begun, 2, 'what is held has not begun')
