@@ -12,9 +12,12 @@ import { geometricMean } from '../harness/stats.ts'
 import { findRow, type Context, type Row, type Table, type Verdict } from '../harness/table.ts'
 import { judge, judgeAhead } from '../harness/verdicts.ts'
 import { CBOR, CLONE, CONTENDERS, OWN, rivalOf } from './mixed/contenders.ts'
+import { GAP_DEFINITION, gapRows, type Times } from './mixed/gap.ts'
 import { largeRows, largeVerdicts, type LargeOrder, type LargeSamples } from './mixed/large.ts'
 import type { MixedOrder, MixedSamples } from './mixed/measure.ts'
 import { BYTES_LABEL, MIXED_PAYLOADS, RICH_LABELS } from './mixed/payloads.ts'
+import { PUBLIC_PAYLOADS } from './mixed/public.ts'
+import { JSON_NAME } from './transport/codecs.ts'
 
 const WARM = 'warm'
 const COLD = 'after 100 values'
@@ -23,9 +26,13 @@ const DIRECTIONS = ['encode', 'decode'] as const
 const ROUND_TRIP = 'round trip'
 
 async function run(context: Context): Promise<Row[]> {
+  const found = [
+    [WARM, await warm(context)],
+    [COLD, await cold(context)],
+  ] as const
   return [
-    ...rowsOf(await warm(context), WARM),
-    ...rowsOf(await cold(context), COLD),
+    ...found.flatMap(([condition, samples]) => rowsOf(samples, condition)),
+    ...found.flatMap(([condition, samples]) => gapOf(samples, condition)),
     ...largeRows(await large(context)),
   ]
 }
@@ -96,6 +103,18 @@ function rowsOf(found: readonly MixedSamples[], condition: string): Row[] {
   })
 }
 
+function gapOf(found: readonly MixedSamples[], condition: string): Row[] {
+  return DIRECTIONS.flatMap((row) => {
+    const timesOf = (label: string): Times => {
+      const of = (name: string) => found.flatMap((measured) => measured[label]?.[name]?.[row] ?? [])
+      return { own: of(OWN), json: of(JSON_NAME) }
+    }
+    const pairs = PUBLIC_PAYLOADS.filter(({ isJson }) => isJson)
+    const [replaced, published] = [pairs.map(({ replaces }) => replaces), pairs.map(({ label }) => label)]
+    return gapRows({ row, condition }, replaced.map(timesOf), published.map(timesOf))
+  })
+}
+
 /** Most of JSON's time that the geometric mean of all rows may take. */
 const MEANS_MAX = {
   [WARM]: { encode: 0.6, decode: 0.4 },
@@ -131,7 +150,10 @@ function verdicts(rows: readonly Row[]): Verdict[] {
 }
 
 function mean(rows: readonly Row[], chosen: Pick<Row, 'section' | 'condition'>, most: number): Verdict {
-  const labels = MIXED_PAYLOADS.filter(({ isJson }) => isJson).map(({ label }) => label)
+  const replaced = PUBLIC_PAYLOADS.map(({ replaces }) => replaces)
+  const labels = MIXED_PAYLOADS.filter(({ isJson, label }) => isJson && !replaced.includes(label)).map(
+    ({ label }) => label,
+  )
   const ratios = labels.flatMap((row) => {
     const ratio = findRow(rows, { ...chosen, row, contender: OWN })?.ratio
     return ratio === undefined ? [] : [ratio.median]
@@ -189,6 +211,7 @@ const table: Table = {
       'writes into memory it was given, as a zone does; `one copy` is what the copy of the bytes takes.',
     decode: 'µs per object, the same objects.',
     'round trip': 'Both directions added, µs; structuredClone only has this one.',
+    gap: GAP_DEFINITION,
     'large arrays, encode':
       'µs per 1,000 elements of one array, again and again, in a process of its own. All objects ' +
       'of a value are compared by identity, so one that occurs twice arrives as one.',

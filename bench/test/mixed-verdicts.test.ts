@@ -7,8 +7,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import table from '../tables/mixed.ts'
 import { contendersOf } from '../tables/mixed/contenders.ts'
+import { gapRows } from '../tables/mixed/gap.ts'
 import { BYTES_COUNTS, LEAF_COUNTS, arrayRow, bytesRow, largeRows } from '../tables/mixed/large.ts'
 import { MIXED_PAYLOADS, mixedObjects } from '../tables/mixed/payloads.ts'
+import { PUBLIC_PAYLOADS } from '../tables/mixed/public.ts'
 import { OBJECTS } from '../tables/transport/payloads.ts'
 import type { Row } from '../harness/table.ts'
 import { rowOf } from './rows.test.support.ts'
@@ -34,6 +36,30 @@ test('the geometric mean of all rows that JSON carries decides, for each directi
   assert.equal(warm['encode of one text of 40 characters: ≤ 1.2 × JSON'], true)
   const one = judged(rowsAt(0.5, 'warm').slice(1))
   assert.equal(one['encode, warm: geometric mean ≤ 0.6 × JSON'], undefined)
+})
+
+test('a payload that public data replaced does not count in the mean, its successor does', () => {
+  const bar = 'encode, warm: geometric mean ≤ 0.6 × JSON'
+  const rows = rowsAt(0.5, 'warm')
+  const [{ label, replaces }] = PUBLIC_PAYLOADS
+  assert.equal(judged(rows.filter(({ row }) => row !== replaces))[bar], true)
+  assert.equal(judged(rows.filter(({ row }) => row !== label))[bar], undefined)
+  const known = MIXED_PAYLOADS.map(({ label }) => label)
+  assert.deepEqual(
+    PUBLIC_PAYLOADS.filter((one) => !known.includes(one.replaces)),
+    [],
+  )
+})
+
+test('the gap is how much more of JSON’s time public payloads take, round by round', () => {
+  const fixed = { row: 'encode', condition: 'warm' }
+  const old = [
+    { own: [1, 2], json: [2, 4] },
+    { own: [2, 8], json: [1, 4] },
+  ]
+  const [replaced, published] = gapRows(fixed, old, [{ own: [3, 3, 9], json: [2, 2] }])
+  assert.ok(Math.abs(replaced.median - 1) < 1e-9 && replaced.samples === 2)
+  assert.ok(Math.abs(published.ratio!.median - 1.5) < 1e-9)
 })
 
 test('points may take 0.6 times as long as JSON at every length', () => {

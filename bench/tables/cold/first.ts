@@ -8,6 +8,7 @@ import assert from 'node:assert/strict'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
 import { loadCodecs, type Codec } from '../transport/codecs.ts'
 import { MIXED_PAYLOADS } from '../mixed/payloads.ts'
+import { definitions, mediaTypes } from '../mixed/public.ts'
 import { REAL_PAYLOADS, textsFrom } from '../transport/payloads.ts'
 
 /** Whose first values, where, and of what kinds, one after the other. */
@@ -19,9 +20,19 @@ export interface FirstOrder {
 
 /**
  * The first page, the pages after it, objects of ever-new keys, of many shapes, log records, lock files, one
- * list of many rows.
+ * list of many rows; and public data: definitions of a schema, lock files, one list of media types.
  */
-export type Part = 'first' | 'later' | 'newKeys' | 'shapes' | 'logs' | 'lockFiles' | 'rows'
+export type Part =
+  | 'first'
+  | 'later'
+  | 'newKeys'
+  | 'shapes'
+  | 'schemas'
+  | 'logs'
+  | 'lockFiles'
+  | 'npmLockFiles'
+  | 'rows'
+  | 'mediaTypes'
 
 /** Microseconds per value. */
 export type First = Partial<Readonly<Record<Part, Timed>>>
@@ -36,18 +47,31 @@ const NEW_KEYS_OBJECTS = 2000
 const KEYS = 8
 const SHAPES = 398
 const SHAPES_OBJECTS = 2000
+const DEFINITIONS = 500
 const LOGS = 300
 const LOCK_FILES = 20
+const NPM_LOCK_FILES = 8
 const ROWS = 5000
+const MEDIA_TYPES = 2500
 
 const VALUES: Readonly<Record<Part, () => readonly unknown[]>> = {
   first: () => pages().slice(0, 1),
   later: () => pages().slice(1),
   newKeys: objectsOfNewKeys,
   shapes: objectsOfManyShapes,
+  schemas: () =>
+    definitions()
+      .slice(0, DEFINITIONS)
+      .map(([, definition]) => definition),
   logs: () => mixed('log record, optional fields', LOGS),
   lockFiles: () => mixed('lock file of 40 packages', LOCK_FILES),
+  npmLockFiles: npmLockFiles,
   rows: () => [Array.from({ length: ROWS }, (_, id) => ({ id: (id * 7919) % 1e6, ok: id % 3 === 0 }))],
+  mediaTypes: () => [
+    mediaTypes()
+      .slice(0, MEDIA_TYPES)
+      .map(([type, facts]) => ({ type, ...facts })),
+  ],
 }
 
 function pages(): unknown[] {
@@ -68,6 +92,12 @@ function objectsOfManyShapes(): unknown[] {
   return Array.from({ length: SHAPES_OBJECTS }, (_, id) =>
     Object.fromEntries(shapes[id % SHAPES].map((name, key) => [name, id + key])),
   )
+}
+
+/** Each of packages that no other one has. */
+function npmLockFiles(): unknown[] {
+  const { make } = MIXED_PAYLOADS.find((payload) => payload.label === 'lock file of 40 npm packages')!
+  return Array.from({ length: NPM_LOCK_FILES }, (_, index) => make(index * 8, textsFrom(1)))
 }
 
 function mixed(label: string, count: number): unknown[] {

@@ -1,10 +1,12 @@
 /**
- * What table `mixed` sends: 32 payloads of the kinds that programs send, large and small, of many shapes.
+ * What table `mixed` sends: payloads of the kinds that programs send, large and small, of many shapes. A third
+ * is public data (public.ts).
  *
  * Each is 64 objects of different content, made anew from a seed. Every other object is made by JSON.parse,
  * where JSON can carry it: the engine keeps such objects differently.
  */
 import { OBJECTS, REAL_PAYLOADS, textsFrom, type Texts } from '../transport/payloads.ts'
+import { PUBLIC_PAYLOADS } from './public.ts'
 
 /** One row of the table. */
 export interface MixedPayload {
@@ -12,10 +14,15 @@ export interface MixedPayload {
   /** What JSON can carry, and is compared with JSON; others with structuredClone, and with `against`. */
   readonly isJson: boolean
   readonly make: (index: number, text: Texts) => unknown
+  /** Label of the payload whose successor this is. */
+  readonly replaces?: string
 }
 
 /** Of dates, sets and maps. */
-export const RICH_LABELS = ['date, set and map', '20 rows with dates', 'map of 100 names', 'set of 100 names']
+export const RICH_LABELS = [
+  ...['date, set and map', '20 rows with dates', 'map of 100 names', 'set of 100 names'],
+  ...['5 versions with dates', 'map of 39 media types'],
+]
 /** Bytes alone: their floor is one copy of them. */
 export const BYTES_LABEL = 'Uint8Array of 64 KiB'
 const BYTES = 65_536
@@ -119,6 +126,7 @@ export const MIXED_PAYLOADS: readonly MixedPayload[] = [
   beyondJson('map of 100 names', (index, text) => new Map(times(100, (at) => [text(8), index + at]))),
   beyondJson('set of 100 names', (_, text) => new Set(times(100, () => text(8)))),
   beyondJson(BYTES_LABEL, (index) => new Uint8Array(BYTES).fill(index)),
+  ...PUBLIC_PAYLOADS,
 ]
 
 function logRecord(index: number, text: Texts): unknown {
