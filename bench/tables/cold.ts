@@ -134,8 +134,8 @@ export default {
   definitions: {
     encode:
       'µs per value. Pages as in table `transport`, each of other content; objects of 8 keys that no ' +
-      'other object has, and of 398 lists of 8 keys; log records and lock files as in table `mixed`; public ' +
-      'data of its packages. A thread has written the first page before the others, and nothing before any other row. ' +
+      'other object has, and of 398 lists of 8 keys; log records, lock files and public data as in table ' +
+      '`mixed`. A thread has written the first page before the others, and nothing before any other row. ' +
       '`new worker`: in a worker of a process that has done nothing else. corespun writes into memory it ' +
       'was given, as a zone does; `corespun, self-contained` is marshall, with bytes of its own.',
     decode: 'µs per value, the same ones, which are encoded a second time for it.',

@@ -1,8 +1,8 @@
 /**
  * The gap between payloads that were written for this bench and the public ones that replaced them.
  *
- * A row is the geometric mean of Corespun's time in JSON's, round by round; the ratio of the second row to the
- * first is the gap. Above 1, the bars are met on data that was tuned for.
+ * A row is the geometric mean of Corespun's time in JSON's, round by round; the ratio of the second row to
+ * the first is the gap. Above 1, the bars are met on data that was tuned for.
  */
 import { Samples } from '../../harness/rounds.ts'
 import { geometricMean } from '../../harness/stats.ts'

@@ -1,6 +1,6 @@
 /**
- * What table `mixed` sends: payloads of the kinds that programs send, large and small, of many shapes. A third
- * is public data (public.ts).
+ * What table `mixed` sends: payloads of the kinds that programs send, large and small, of many shapes.
+ * A third is public data (public.ts).
  *
  * Each is 64 objects of different content, made anew from a seed. Every other object is made by JSON.parse,
  * where JSON can carry it: the engine keeps such objects differently.
