@@ -39,10 +39,12 @@ const JSONS: readonly unknown[] = [
   { a: { b: [1, { c: null }] }, 'b"\n': 2, 7: 'seven' },
   JSON.parse('{"__proto__":{"a":1},"toJSON":1}'),
 ]
+const hidden = (of: object): object => Object.defineProperty(of, 'toJSON', { value: () => 'another' })
 const FRAMES: readonly unknown[] = [
   ...[NaN, Infinity, -0, 1n, [undefined], { a: undefined }, holed, beside, [shared, shared], circle],
   ...[new Date(0), new Map([[1, 2]]), new Uint8Array(3), /a/, new Error('no'), Object.create(null), [-0]],
   ...['a\0', '\ud800 alone', { 'a\0': 1 }, Array(5000).fill(''), Array(9).fill('x'.repeat(4000))],
+  ...[hidden({ a: 1 }), hidden([1]), hidden({ a: hidden({}) })],
   ...[runInNewContext('({ a: 1 })'), runInNewContext('[1]'), 'x'.repeat(40_000), Array(5000).fill(1)],
 ]
 

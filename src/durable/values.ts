@@ -59,6 +59,8 @@ function isPart(part: unknown, walk: Walk, depth: number): boolean {
   if (part === null || typeof part === 'boolean') return true
   if (typeof part !== 'object' || depth > DEPTH_MAX || walk.seen.has(part)) return false
   walk.seen.add(part)
+  // Not among its names, JSON.stringify() would call it all the same.
+  if (typeof (part as { toJSON?: unknown }).toJSON === 'function') return false
   const prototype: unknown = Object.getPrototypeOf(part)
   if (Array.isArray(part)) {
     if (prototype !== Array.prototype || part.length > walk.left) return false
