@@ -42,7 +42,10 @@ export function answers(thread: string): () => void {
     } else if (channel === undefined) {
       channel = listening(QUESTIONS, (question: Question) => {
         if (Object.hasOwn(question.args, thread)) void answer(question, thread).then(replyTo(question.from))
-        for (const [name, child] of processes) if (Object.hasOwn(question.args, name)) child.ask(question)
+        // Where the fleets of others lead may have their credentials.
+        for (const [name, child] of processes)
+          if (Object.hasOwn(question.args, name))
+            child.ask({ ...question, args: { [name]: question.args[name] } })
       })
       channel.unref()
     }
