@@ -142,17 +142,8 @@ function staged(stream: Stream<number, unknown>, stage: StagePlan, counts: Count
       return stream.merge(Stream.empty)
     case 'throttle':
       return stream.throttle({ items: 2, perMs: 3 })
-    case 'ensuring': {
-      const own = { begun: 0, ensured: 0 }
-      counts.ensuring.push(own)
-      return Stream.from(() => {
-        own.begun++
-        return stream
-      }).ensuring(function* () {
-        yield* sleep(2)
-        own.ensured++
-      })
-    }
+    case 'ensuring':
+      return ensured(stream, counts)
     case 'acquire':
       return Stream.acquireRelease(
         function* () {
@@ -196,6 +187,18 @@ function staged(stream: Stream<number, unknown>, stage: StagePlan, counts: Count
     case 'catchAll':
       return stream.catchAll(() => sourceOf(stage.other, counts))
   }
+}
+
+function ensured(stream: Stream<number, unknown>, counts: Counts): Stream<number, unknown> {
+  const own = { begun: 0, ensured: 0 }
+  counts.ensuring.push(own)
+  return Stream.from(() => {
+    own.begun++
+    return stream
+  }).ensuring(function* () {
+    yield* sleep(2)
+    own.ensured++
+  })
 }
 
 function oracleOf(source: Trace, stages: readonly StagePlan[]): Trace {
