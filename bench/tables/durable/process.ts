@@ -54,6 +54,7 @@ const WHATS: Readonly<Record<string, (address: string, count: number) => Promise
     }),
   commits: async (address, count) => bare(address, count, 1),
   transactions: async (address, count) => bare(address, count, GROUP),
+  'one-journal': async (address, count) => bare(address, count, GROUP, 1),
   fill: (address, count) =>
     onFleet(address, async (fleet) => {
       const work = await runs(fleet, { definitions: [sleeper], idleMs: 0, runsMax: 1024 })
@@ -114,19 +115,24 @@ async function stepsOfOne(address: string, count: number): Promise<number[]> {
   return timesMs.slice(1).map((ms, index) => ms - timesMs[index])
 }
 
-/** Transactions of some insertions each, synced. */
-function bare(address: string, count: number, insertions: number): Measured {
+/**
+ * Transactions of some insertions each, synced.
+ * @param journals To so many they belong in turn, as records of as many runs do: each is found by its run.
+ */
+function bare(address: string, count: number, insertions: number, journals = insertions): Measured {
   const { DatabaseSync } = process.getBuiltinModule('node:sqlite')
   const db = new DatabaseSync(address.slice('sqlite:'.length))
   db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
   db.exec('CREATE TABLE kept (store TEXT, key TEXT, bytes BLOB, PRIMARY KEY (store, key)) WITHOUT ROWID')
   const insert = db.prepare('INSERT INTO kept VALUES (?, ?, ?)')
+  const ids = Array.from({ length: journals }, () => crypto.randomUUID())
   const deltas: number[] = []
   const begunMs = performance.now()
   for (let n = 0; n < count; n += insertions) {
     const ms = performance.now()
     db.exec('BEGIN IMMEDIATE')
-    for (let index = 0; index < insertions; index += 1) insert.run('steps', `${n}.${index}`, RECORD)
+    for (let at = n; at < n + insertions; at += 1)
+      insert.run('steps', `${ids[at % journals]}.${Math.floor(at / journals)}`, RECORD)
     db.exec('COMMIT')
     deltas.push(performance.now() - ms)
   }
