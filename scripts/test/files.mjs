@@ -4,7 +4,7 @@
  * Tests lie beside the code (compiled to dist), in test/ when they cross modules, and in scripts/ and bench/
  * for the tools. What takes tens of seconds by what it does (it kills hundreds of workers, attacks a server,
  * packs, starts browsers and whole services) is left to `npm run test:all`, as are the tests of the tools and
- * some thirty files that take ten seconds or more.
+ * some fifty files that take seven seconds or more.
  *
  * Most are about TypeScript or Rust that behaves alike on every Node, and run on one, with a third of their
  * sizes (src/base/part.test.support.ts). BY_NODE lists those about what a Node can change: threads, V8's
@@ -50,7 +50,7 @@ export const BY_NODE = [
 const SLOW = /^(test\/(browser|docs|heavy|http|package|plugin|stress)|scripts)\//
 const SLOW_FILES = /^test\/(cli\/(example|start)|fleet\/(faults|manifests))\./
 const SECONDS = JSON.parse(readFileSync(new URL('seconds.json', import.meta.url), 'utf8'))
-const SHORT_SECONDS_MAX = 10
+const SHORT_SECONDS_MAX = 7
 const LOADERS = /^(dist\/zone\/worker\/loader|test\/cli\/(cache|run)\.)/
 const IS_TEST = /\.test\.m?js$/
 
@@ -105,7 +105,7 @@ export function fastOf(paths) {
   return paths.filter((path) => !isSlow(path))
 }
 
-/** Those of `npm test`, which ends within minutes: without what takes ten seconds or more. */
+/** Those of `npm test`, which ends within minutes: without what takes seven seconds or more. */
 export function shortOf(paths) {
   return fastOf(paths).filter((path) => !(SECONDS[path] >= SHORT_SECONDS_MAX))
 }

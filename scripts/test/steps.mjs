@@ -30,7 +30,7 @@ export const STEPS = [
   { name: 'rust', title: 'cargo test', isBeside: true, work: (report, _, names) => rustTests(report, names) },
   {
     name: 'suite',
-    title: `the files of the suite that take less than ten seconds, on ${OWN.name}`,
+    title: `the files of the suite that take less than seven seconds, on ${OWN.name}`,
     instead: 'coverage runs the whole suite, with counters',
     // Named files run in full, slow ones too.
     work: (report, words) =>
