@@ -1,5 +1,6 @@
 /**
- * What V8 has counted in all processes and threads of a run, as one file for c8.
+ * What V8 has counted in all processes and threads of a run, as one file for c8: a program with the folder of
+ * what was counted and the path of the sum.
  *
  * They are some 3,500. Node would write the source maps of all modules into the file of each, three quarters
  * of 2 MB, so no module of joined names its map, and the maps are added here, once. And c8 would merge file
@@ -17,10 +18,10 @@ const IS_COUNTED = /\/(dist|joined)\/(?!.*\.test\.)/
 /** One that was ended while it wrote leaves a part of a file. */
 const isWhole = (text) => text.endsWith('}')
 
+const { mergeProcessCovs } = createRequire(inRoot('node_modules', 'c8', 'index.js'))('@bcoe/v8-coverage')
+
 /** Write the sum of all files of a folder, with maps. */
-export function writeSum(folder, path) {
-  // That of c8 itself, which a new clone does not have when this file is loaded.
-  const { mergeProcessCovs } = createRequire(inRoot('node_modules', 'c8', 'index.js'))('@bcoe/v8-coverage')
+function writeSum(folder, path) {
   let sum = { result: [] }
   const files = readdirSync(folder).map((name) => join(folder, name))
   while (files.length > 0) {
@@ -44,3 +45,5 @@ function mapOf(path) {
   const sources = data.sources.map((source) => new URL(source, href).href)
   return [href.slice(0, -'.map'.length), { data: { ...data, sources, sourceRoot: '' } }]
 }
+
+writeSum(process.argv[2], process.argv[3])

@@ -9,7 +9,6 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { inRoot, MEMORY } from '../set-up/index.mjs'
-import { writeSum } from './counters.mjs'
 import { fastOf, testFiles } from './files.mjs'
 import { joined, joinedEnv } from './joined.mjs'
 import { serverEnv } from './nats.mjs'
@@ -20,30 +19,38 @@ import { suite } from './suite.mjs'
 /** Percent of lines of src that tests reach at least. A change that raises the figure raises this. */
 const LINES_MIN = 98.5
 
-/** Measure; 0 when all tests passed and enough lines of src are reached. */
+/** Measure; 0 when all tests passed. Whether they reach enough lines is judged beside the next step. */
 export async function coverage(words, report) {
   // Not below the tests' own folder for temporary files, which they must leave empty.
   const folder = mkdtempSync(join(MEMORY, 'coverage-'))
-  const [counted, summed] = ['counted', 'summed'].map((name) => join(folder, name))
+  const counted = join(folder, 'counted')
   mkdirSync(counted)
-  mkdirSync(summed)
   const node = { name: `Node ${process.versions.node}, with coverage`, path: process.execPath }
   const part = HAS_OTHERS && { CORESPUN_TEST_PART: '1/3', CORESPUN_TEST_ROWS: 'all' }
   const alone = { ...(await serverEnv()), ...part, ...joinedEnv() }
   const env = { ...alone, NODE_V8_COVERAGE: counted }
   await otherNodes() // what needs SQLite runs there when this Node lacks it
   if (words.length > 0) await joined(testFiles()) // of which the words may choose none
+  let code = 1
   try {
-    const code = await suite(words, node, report, fastOf, env, alone)
-    writeSum(counted, join(summed, 'sum.json'))
-    const judge = [inRoot('node_modules', 'c8', 'bin', 'c8.js'), 'report', '--temp-directory', summed]
-    // By what was loaded, before it is mapped to src: Node's own modules would cost more time than ours.
-    judge.push('--include', '{dist,joined}/**/*.js', '--exclude', '**/*.test.*')
-    judge.push('--reporter', 'text-summary')
-    const limits = ['--check-coverage', '--lines', String(LINES_MIN)]
-    const judged = await shown('coverage', report, process.execPath, [...judge, ...limits])
-    return Math.max(code, judged)
+    code = await suite(words, node, report, fastOf, env, alone)
   } finally {
-    rmSync(folder, { recursive: true, force: true })
+    const removed = () => rmSync(folder, { recursive: true, force: true })
+    report.later = judged(folder, counted, report).finally(removed)
   }
+  return code
+}
+
+async function judged(folder, counted, report) {
+  const summed = join(folder, 'summed')
+  mkdirSync(summed)
+  const sum = [inRoot('scripts', 'test', 'counters.mjs'), counted, join(summed, 'sum.json')]
+  const code = await shown('coverage', report, process.execPath, sum)
+  if (code !== 0) return code
+  const judge = [inRoot('node_modules', 'c8', 'bin', 'c8.js'), 'report', '--temp-directory', summed]
+  // By what was loaded, before it is mapped to src: Node's own modules would cost more time than ours.
+  judge.push('--include', '{dist,joined}/**/*.js', '--exclude', '**/*.test.*')
+  judge.push('--reporter', 'text-summary')
+  const limits = ['--check-coverage', '--lines', String(LINES_MIN)]
+  return shown('coverage', report, process.execPath, [...judge, ...limits])
 }

@@ -62,6 +62,7 @@ export async function runSteps(steps, filters) {
   }
   await Promise.all([lane(false), lane(true)])
   for (const result of results) {
+    result.code = Math.max(result.code, (await result.report.later) ?? 0)
     if ((await runAgain(result.report)) > 0) result.code = 1
   }
   return results

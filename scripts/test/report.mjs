@@ -21,6 +21,7 @@ const SUMS = /^ℹ (tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) .
  * @property {string[]} failures What failed.
  * @property {string[]} flaky What failed and passed alone.
  * @property {Again[]} again What runs once more when all steps have ended, alone.
+ * @property {Promise<number>} [later] What goes on beside the next steps, and its exit code.
  *
  * @typedef {object} Again
  * @property {string} text What failed the first time.

@@ -95,6 +95,18 @@ test('a step that fails in any other way has an entry, too', async () => {
   assert.match(lines.join('\n'), /✖ throws\n {4}Error: broken\n[^]*✖ ended with 4\n {4}7\n/)
 })
 
+test('what goes on beside the next steps decides as well', async () => {
+  const { codes, lines } = await ended({
+    later: (report) => {
+      report.later = shown('judge', report, process.execPath, ['-e', 'process.exit(3)'])
+      return Promise.resolve(0)
+    },
+    next: () => Promise.resolve(0),
+  })
+  assert.deepEqual(codes, [3, 0])
+  assert.match(lines.join('\n'), /what failed on judge\n✖ ended with 3/)
+})
+
 test('the last lines are few', () => {
   const failures = Array.from({ length: 50 }, (_, at) => `file ${at}\n${entry('test', 'x\n')}`)
   const results = [{ name: 'planted', code: 1, seconds: 1, report: { ...emptyReport(), failures } }]
