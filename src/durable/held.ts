@@ -287,9 +287,9 @@ export class HeldRun {
     const { status, cancelMs: before } = this.#head
     if (found?.bytes === undefined || before !== undefined) return false
     const head = this.#headIn(found.bytes)
-    const { cancelMs, status: isNow } = head
+    const { cancelMs, cancelBy, status: isNow } = head
     if (cancelMs === undefined || isNow !== status || !this.#isSame(head)) return false
-    this.#head = { ...this.#head, cancelMs }
+    this.#head = { ...this.#head, cancelMs, cancelBy }
     return true
   }
 

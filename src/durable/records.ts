@@ -44,7 +44,7 @@ export interface Head {
    */
   readonly over?: number
   readonly status: RunStatus
-  /** Which process has taken it last: of two that write the same, one has. */
+  /** Which process has taken it last, or which call has ended it: of two that write the same, one has. */
   readonly by?: string
   /** Absent when it has ended, and there was no room for it beside its result. */
   readonly input: Kept | undefined
@@ -66,8 +66,9 @@ export interface Head {
   readonly records?: number
   /** That of the process which has begun its journal; absent: that had none. */
   readonly release?: string | undefined
-  /** When it was cancelled, of one whose finalizers run or will. */
+  /** When it was cancelled, of one whose finalizers run or will, and by which call. */
   readonly cancelMs?: number
+  readonly cancelBy?: string | undefined
   /** What it has returned, or the error with which it has failed or diverged. */
   readonly frame: Kept | undefined
 }

@@ -168,6 +168,7 @@ export class Run<out Value = unknown> {
     const room = this.#room
     const { engine, heads, nowMs } = room
     const atMs = nowMs()
+    const by = crypto.randomUUID()
     let end: Uint8Array | undefined
     let before: Head | undefined
     const isCancelled = await certainly(engine, async () => {
@@ -178,14 +179,14 @@ export class Run<out Value = unknown> {
         // It was written, and not confirmed.
         if (end !== undefined && Buffer.compare(end, bytes) === 0) return true
         const head = readable(this.#facts, this.key, () => readHead(bytes))
-        if (end !== undefined && !now && head.cancelMs === atMs) return true
+        if (end !== undefined && !now && head.cancelBy === by) return true
         if (this.#isOver(head) || (!now && head.cancelMs !== undefined)) return false
         before = head
         // A copy that is still written never begins.
         end =
           now || hasEnded(head)
-            ? endedBy(head, atMs, engine.messageBytesMax)
-            : writeHead({ ...head, cancelMs: atMs, dueMs: 0 })
+            ? endedBy({ ...head, by }, atMs, engine.messageBytesMax)
+            : writeHead({ ...head, cancelMs: atMs, cancelBy: by, dueMs: 0 })
         if (await isDone(heads.put(this.key, end, { revision: entry.revision }))) return true
       }
     })

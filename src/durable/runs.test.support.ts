@@ -434,6 +434,21 @@ function leaveTests(named: Named): void {
     await assert.rejects(atOnce.result(), { code: 'RUN_CANCELLED' })
     assert.equal(calls.length, 3)
   })
+
+  named('of several calls that cancel a run at once, one has', async (begin) => {
+    const never = durable('never', () => signal('never'))
+    const { work } = await begin([never], { idleMs: 20 })
+    const other = await begin([never], { runsMax: 0 })
+    for (const now of [true, false]) {
+      const started = await Promise.all(Array.from({ length: 10 }, () => work.start('never', undefined)))
+      const ends = started.map((run) => {
+        const handles = [run, other.work.get('never', run.key), run]
+        return Promise.all(handles.map((each) => each.cancel({ now })))
+      })
+      for (const each of await Promise.all(ends)) assert.deepEqual(each.toSorted(), [false, false, true])
+      for (const run of started) await assert.rejects(run.result(), { code: 'RUN_CANCELLED' })
+    }
+  })
 }
 
 function undoTests(named: Named): void {

@@ -35,11 +35,12 @@ interface Of extends Pick<Room, 'queue' | 'records'> {
  */
 export async function cancelled(of: Of, key: string, state?: LiveState): Promise<Job | undefined> {
   const { large, queue, records } = of
-  let tried: { readonly job: Job; readonly addedMs: number; readonly item: Waiting } | undefined
+  const by = crypto.randomUUID()
+  let tried: { readonly job: Job; readonly item: Waiting } | undefined
   for (;;) {
     const entry = await records.get(key)
     const found = readRecord(entry?.bytes)
-    if (tried !== undefined && found?.status === 'cancelled' && found.addedMs === tried.addedMs)
+    if (tried !== undefined && found?.by === by)
       return ended(of, key, tried, { ...found, status: 'cancelled' }) // it was done, and not confirmed
     const item = await queue.find(key)
     const job = item && readJob(item.bytes)
@@ -58,10 +59,10 @@ export async function cancelled(of: Of, key: string, state?: LiveState): Promise
       await large.delete(job.args)
       return job
     }
-    const end = { ...record, status: 'cancelled', addedMs } as const
+    const end = { ...record, status: 'cancelled', addedMs, by } as const
     const how = { revision: entry?.revision ?? 0, ttlMs: job.limits.ttlMs }
     if (await isDone(records.put(key, writeRecord(end), how))) return ended(of, key, { job, item }, end)
-    tried = { job, addedMs, item }
+    tried = { job, item }
   }
 }
 

@@ -12,6 +12,17 @@ import { type Check, type Scores, code, soon } from './setting.test.support.ts'
 export function controls(check: Check): void {
   pauses(check)
   submissions(check)
+  check('of several calls that cancel a job at once, one has', async ({ name, jobs, connect }) => {
+    const elsewhere = (await connect()).jobs<Scores>(name)
+    const keys = Array.from({ length: 20 }, (_, index) => `job ${index}`)
+    await jobs.submitMany(keys.map((key) => ({ key, name: 'score', args: ['x'] })))
+    const cancelled = await Promise.all(
+      keys.map((key) => Promise.all([jobs, elsewhere, jobs].map((each) => each.cancel(key)))),
+    )
+    for (const each of cancelled) assert.deepEqual(each.toSorted(), [false, false, true])
+    assert.equal(await jobs.count(), 0)
+    await assert.rejects(jobs.result('job 0'), code('JOB_CANCELLED'))
+  })
   check('an error that is not retried makes a dead letter at the first attempt', async ({ jobs, begin }) => {
     await begin()
     await jobs.submit('k', 'block', ['the card is blocked'], { retry: { attemptsMax: 5 } })

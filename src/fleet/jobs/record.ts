@@ -91,6 +91,8 @@ export interface JobRecord {
   readonly missingMs: number
   /** When its item was added; a key that was forgotten and submitted again has another one. */
   readonly addedMs: number
+  /** Which call has cancelled it: of several at once one has. */
+  readonly by?: string
   /** A frame of what the function has reported last. */
   readonly progress: Uint8Array | undefined
   /** A frame of what it has returned, or the reference to a large one (large.ts). */
