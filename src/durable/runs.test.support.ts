@@ -54,7 +54,8 @@ export function runTests(engine: string, connect: (name: string) => Promise<Flee
     })
   }
   for (const declare of [stepTests, limitTests, crashTests, raceTests, changeTests]) declare(named)
-  for (const declare of [waitTests, leaveTests, undoTests, finalizerTests, lookTests]) declare(named)
+  for (const declare of [waitTests, leaveTests, cancelTests, undoTests, finalizerTests, lookTests])
+    declare(named)
   againTests(named)
   moreTests(named)
 }
@@ -434,7 +435,9 @@ function leaveTests(named: Named): void {
     await assert.rejects(atOnce.result(), { code: 'RUN_CANCELLED' })
     assert.equal(calls.length, 3)
   })
+}
 
+function cancelTests(named: Named): void {
   named('of several calls that cancel a run at once, one has', async (begin) => {
     const never = durable('never', () => signal('never'))
     const { work } = await begin([never], { idleMs: 20 })

@@ -64,8 +64,7 @@ export async function lookAtConnected<Found>(
     )
   }
   const others = [...counts.keys()].filter((thread) => thread !== threadName() && !isCovered(thread))
-  const listed = { module: OWN, name: 'fleetsHere' }
-  const lists = await ask<string[]>(listed, Object.fromEntries(others.map((each) => [each, []])), LIST_MS)
+  const lists = await listsOf(others)
   const known = new Set(own.filter(isOwn))
   const problems: string[] = []
   const asked: Record<string, [string[]]> = {}
@@ -89,20 +88,34 @@ function isInMemory(where: string): boolean {
   return where.startsWith('memory:')
 }
 
-/** Asks the threads one after the other, until one has it. */
+/**
+ * Asks the threads one after the other, until one has it. Those that do not respond at once are not asked,
+ * since they would do it later, when nobody waits for it.
+ */
 export async function anyConnected(
   { module, name }: Pick<Look<unknown>, 'module' | 'name'>,
   args: readonly unknown[],
   timeoutMs: number,
 ): Promise<boolean> {
+  const threads = connectedThreads().filter((each) => each !== threadName())
   let failed: PromiseRejectedResult | undefined
-  for (const thread of connectedThreads().filter((each) => each !== threadName())) {
-    const [answered] = await ask<boolean>({ module, name }, { [thread]: args }, timeoutMs)
+  for (const [index, list] of (await listsOf(threads)).entries()) {
+    const thread = threads[index]
+    const [answered] =
+      list.status === 'rejected'
+        ? [list]
+        : await ask<boolean>({ module, name }, { [thread]: args }, timeoutMs)
     if (answered.status === 'rejected') failed = answered // another one may have it
     else if (answered.value) return true
   }
   if (failed !== undefined) throw failed.reason
   return false
+}
+
+/** Where the connections of these threads lead. */
+function listsOf(threads: readonly string[]): Promise<PromiseSettledResult<string[]>[]> {
+  const listed = { module: OWN, name: 'fleetsHere' }
+  return ask<string[]>(listed, Object.fromEntries(threads.map((each) => [each, []])), LIST_MS)
 }
 
 /** What waits in the queues of the fleets of all threads. */

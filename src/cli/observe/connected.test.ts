@@ -60,6 +60,9 @@ test('fleets of workers are shown, each memory of its own, and a stuck worker ke
       await until(async () => (await deadNow()) === 1)
       const late = `fleets: ${one.id}/0 has not responded within 500 ms`
       await until(async () => (await snapshot()).fleet!.problems.includes(late))
+      assert.deepEqual(await retry('two'), { done: true })
+      const { error: silent } = (await retry('one')) as { readonly error: string }
+      assert.match(silent, /has not responded within 500 ms$/)
       Atomics.store(words, 0, 1)
       Atomics.notify(words, 0)
       await task
