@@ -11,7 +11,7 @@
  */
 import type { JobLimit, Rank } from '../fleet/internal.ts'
 import { decode, encode } from '../transport/index.ts'
-import { type Kept, bytesIn, isJson } from './values.ts'
+import { type Kept, NO_TEXT, bytesIn, isJson } from './values.ts'
 
 /** How far a run is. */
 export type RunStatus = 'running' | 'waiting' | 'diverged' | 'cancelling' | 'done' | 'failed' | 'cancelled'
@@ -152,7 +152,9 @@ export function writeHead(head: Head): Uint8Array {
   const { input, frame, dueMs, ...fields } = head
   if (!mayBeJson([input, frame], head.trace)) return encode(['run', FORMAT, head])
   const more = { ...(dueMs < Infinity && { dueMs }), ...(input === undefined && { hasInput: false }) }
-  const parts = [inner({ ...fields, ...more }), ...partOf('input', input), ...partOf('value', frame)]
+  const shown = inner({ ...fields, ...more })
+  if (NO_TEXT.test(shown)) return encode(['run', FORMAT, head])
+  const parts = [shown, ...partOf('input', input), ...partOf('value', frame)]
   return encoder.encode(`{"run":${FORMAT},${parts.join(',')}}`)
 }
 
@@ -179,10 +181,10 @@ export function readHead(bytes: Uint8Array): Head {
 }
 
 export function writeRecord(writer: string, entries: readonly JournalEntry[]): Uint8Array {
-  if (!mayBeJson(entries.map(({ frame }) => frame))) return encode(['steps', FORMAT, writer, entries])
-  const steps = entries.map(
-    ({ frame, ...fields }) => `{${[inner(fields), ...partOf('value', frame)].join(',')}}`,
-  )
+  const shown = entries.map(({ frame: _, ...fields }) => inner(fields))
+  if (!mayBeJson(entries.map(({ frame }) => frame)) || shown.some((text) => NO_TEXT.test(text)))
+    return encode(['steps', FORMAT, writer, entries])
+  const steps = entries.map(({ frame }, index) => `{${[shown[index], ...partOf('value', frame)].join(',')}}`)
   return encoder.encode(`{"format":${FORMAT},"writer":"${writer}","steps":[${steps.join(',')}]}`)
 }
 

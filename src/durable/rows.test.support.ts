@@ -25,6 +25,7 @@ export async function checkRows(
     yield* step('refuse', () => [new Date(0)])
     // Postgres reads no row with one of these as JSON.
     yield* step('odd', () => ['\0', '\ud800'])
+    yield* step('odd \0', () => 1)
     return yield* step('large', () => new Uint8Array(order.cents))
   })
   const work = await runs(fleet, { definitions: [checkout] })

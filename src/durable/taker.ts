@@ -3,7 +3,7 @@
  *
  * A lost lease may be lent to this process again: its run goes on with the new one.
  */
-import { type Entry, type Lease, Limiter, certainly } from '../fleet/internal.ts'
+import { type End, type Entry, type Lease, Limiter, certainly } from '../fleet/internal.ts'
 import type { Durable } from './definition.ts'
 import { call } from './heads.ts'
 import { HeldRun } from './held.ts'
@@ -129,8 +129,14 @@ export class Taker implements Here {
     for (const end of this.#ends) end()
     const idle = new Promise<void>((resolve) => (this.#idle = resolve))
     for (const run of this.held.values()) run.close()
-    const end = this.room.engine.clock.after(timeoutMs, () => this.#abandon())
-    await this.room.releases?.end()
+    let end: End = () => {}
+    const late = new Promise<void>((resolve) => {
+      end = this.room.engine.clock.after(timeoutMs, () => {
+        this.#abandon()
+        resolve()
+      })
+    })
+    await Promise.race([this.room.releases?.end(), late])
     if (this.held.size > 0) await idle
     await this.room.limiter.settled()
     end()

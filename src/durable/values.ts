@@ -15,7 +15,7 @@ const NODES_MAX = 2048
 const DEPTH_MAX = 64
 
 /** Of U+0000 and of halves of a pair, of which Postgres makes no text: who reads the row would fail. */
-const NO_TEXT = /\\u(?:0000|d)/
+export const NO_TEXT = /\\u(?:0000|d)/
 
 /** @throws What the transport refuses. */
 export function keptOf(value: unknown): Kept {
